@@ -111,7 +111,7 @@ func (s *Selection) overlaps(from, to int64) bool {
 	return to >= s.From && (s.To == 0 || from <= s.To)
 }
 
-func (s *Selection) samples(t *Thread, frames *frameMatch, kept []bool, types typing) {
+func (s *Selection) samples(t *Thread, frames *frameMatch, kept []bool, types *typing) {
 	work := t.Work.Cursor()
 	t.Samples.Change(func(sm *Sample) bool {
 		was := *sm

@@ -62,7 +62,7 @@ func (s *Stretch) Nanos() int64 { return s.End - s.Start }
 // speak. It can be shared by goroutines.
 type Timing struct {
 	Period int64 // ns between two samples of a busy thread
-	typing typing
+	typing *typing
 	ticks  map[*Process]*tickSet
 }
 
@@ -280,7 +280,7 @@ func (t *Timing) held(process *Process, from, to int64) bool {
 type StretchCursor struct {
 	t      *Timing
 	th     *Thread
-	typing typing
+	typing *typing // nil where the recorder told the types
 	c      Cursor
 	breaks []int64
 	next   Sample // not yet returned
@@ -348,7 +348,7 @@ func (s *StretchCursor) fetch() {
 		s.nextAt = s.index
 		s.index++
 		if !s.more || s.next.Type != SampleEvent {
-			if s.typing.blocked != nil {
+			if s.typing != nil {
 				s.next.Type = s.typing.typeOf(&s.next)
 			}
 			return
@@ -390,7 +390,7 @@ func (s *StretchCursor) ReadRun(st *Stretch, least int64) bool {
 		return false
 	}
 	if x := &s.next; !s.joined || s.back || x.Stack != st.Stack || x.Type != st.Type || x.Type == SampleOffCPU || x.Dur > 0 || x.Fresh > 0 || x.Hidden ||
-		x.Time != st.End || st.End-st.Start <= least || s.typing.blocked != nil {
+		x.Time != st.End || st.End-st.Start <= least || s.typing != nil {
 		return true
 	}
 	limit, until := heldPeriods*s.t.Period, int64(math.MaxInt64)

@@ -73,27 +73,30 @@ func (m Method) blocks() bool {
 // A typing gives the samples of a thread, in order, the types that the recorder did not tell.
 type typing struct {
 	table   *Table
-	blocked []bool     // by method: threads are held to be blocked there; nil where the recorder told the types
+	blocked []bool     // by method: threads are held to be blocked there
 	locked  []Interval // of the thread, those that are not over
 }
 
-// typing returns what tells the types of samples of p, before it is for one of its threads.
-func (p *Profile) typing() typing {
+// typing returns what tells the types of samples of p, before it is for one of its threads; nil where the recorder
+// told them.
+func (p *Profile) typing() *typing {
 	if !p.Meta.Untyped {
-		return typing{}
+		return nil
 	}
-	return typing{table: p.Table, blocked: p.Table.blocked()}
+	return &typing{table: p.Table, blocked: p.Table.blocked()}
 }
 
 // of is t for the samples of a thread.
-func (t typing) of(th *Thread) typing {
-	t.locked = th.Locked
-	return t
+func (t *typing) of(th *Thread) *typing {
+	if t == nil {
+		return nil
+	}
+	return &typing{t.table, t.blocked, th.Locked}
 }
 
 // typeOf is the type that a sample is held to have.
 func (t *typing) typeOf(s *Sample) SampleType {
-	if t.blocked == nil || s.Type != SampleExternal || s.Stack == 0 || t.blocked[t.table.Method(t.table.Frame(s.Stack))] {
+	if t == nil || s.Type != SampleExternal || s.Stack == 0 || t.blocked[t.table.Method(t.table.Frame(s.Stack))] {
 		return s.Type
 	}
 	for len(t.locked) > 0 && t.locked[0].To <= s.Time {
