@@ -84,10 +84,12 @@ func explained(ctx context.Context, c *Call, ready func(*profile.Profile, *reque
 		return nil, err
 	}
 	x := requests.NewExplainer(p.Table, rec)
+	if !room.full.Load() {
+		room.scan.Finish() // hands out those that are open, and those behind which the scanner was
+	}
 	if room.full.Load() {
 		return scanned(ctx, c, func(scan *requests.Scanner) { ready(p, x, scan) }, func(r httpRow) { each(r, math.MinInt64) })
 	}
-	room.scan.Finish()
 	ready(p, x, room.scan)
 	before := make([]int64, len(room.rows))
 	first := int64(math.MaxInt64)
