@@ -26,6 +26,14 @@ type Activity struct {
 	work *work // of those that Explainer.Root chose
 }
 
+// outermost returns the activity that a is in, and none other: a itself if it is in none.
+func (a *Activity) outermost() *Activity {
+	for a != nil && a.Parent != nil {
+		a = a.Parent
+	}
+	return a
+}
+
 // open reports whether a is running at a time.
 func (a *Activity) openAt(t int64) bool { return !a.Stopped || t < a.Stop }
 

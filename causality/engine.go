@@ -113,6 +113,9 @@ func (fs *flows) add(f flow) *flow {
 	return &(*fs)[len(*fs)-1]
 }
 
+// with reports whether two flows can be of one request or other outermost activity.
+func (f *flow) with(o *flow) bool { return f == o || f.activity.outermost() == o.activity.outermost() }
+
 // see notes a sample that shows that a thread runs in the flow.
 func (f *flow) see(at int64) {
 	if f.last = at; f.first == 0 {
@@ -161,6 +164,7 @@ type thread struct {
 	ran      bool           // the newest event is a sample that was taken on a CPU
 	off      int64          // for how long the thread was off its CPU behind the newest event, ns
 	thrown   *Exception     // the newest
+	threw    *flow          // for whom it was
 	proof    int            // piece behind the newest event that told the flow
 	maybe    *flow          // of cut stacks, which show no scopes: as before, if it is the same behind them
 }
@@ -729,16 +733,20 @@ func queueKey(e *Event) taskKey {
 	return k
 }
 
+// causeLasts is for how long behind an exception another one of its thread follows from it, ns. That which it names
+// need not have been thrown, and then what its thread threw before has nothing to do with it.
+const causeLasts = int64(5e6)
+
 // throw notes an exception.
 func (t *thread) throw(e *Event, f *flow) {
 	x := &Exception{Type: e.Name, Message: e.Text, At: e.Time}
-	if last := t.thrown; e.HasInner && last != nil {
+	if last := t.thrown; e.HasInner && last != nil && e.Time-last.At <= causeLasts && t.threw.with(f) {
 		x.Cause = last.Cause
-		if x.Cause == "" {
+		if x.Cause == "" && (last.Type != x.Type || last.Message != x.Message) { // else it is thrown on
 			x.Cause = last.text()
 		}
 	}
-	t.thrown = x
+	t.thrown, t.threw = x, f
 	t.pieces = append(t.pieces, piece{from: e.Time, to: e.Time, flow: f, thrown: x})
 }
 

@@ -589,3 +589,34 @@ func TestIDsAreReadAlike(t *testing.T) {
 	_, path := ids.Text(child)
 	assert.Equal(t, "//1/1/?/1", path)
 }
+
+// TestWhatAnExceptionFollowsFrom: an exception tells that it names another one, which need not have been thrown.
+func TestWhatAnExceptionFollowsFrom(t *testing.T) {
+	l := newLab(t)
+	throw := func(id activity.ID, name string, inner bool) {
+		l.add(Event{Kind: Throw, ID: id, Name: name, Text: "x", HasInner: inner}, frameTop, frameUser)
+	}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"})
+	throw(l.id(1), "NotFound", false)
+	throw(l.id(1), "Wrapped", true)
+	throw(l.id(1), "Wrapped", true) // thrown on
+	throw(l.id(1), "Outer", true)
+	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"})
+	l.add(Event{Kind: Start, ID: l.id(2), Name: "Request"})
+	throw(l.id(2), "Read", true) // what it names was never thrown: that of the request before is not it
+	throw(l.id(2), "Read", true)
+	throw(l.id(2), "Send", true)
+	l.now += 30e6
+	throw(l.id(2), "Read", true) // another try
+	l.g.Finish()
+	var got [][2]string
+	for _, s := range l.out {
+		if s.Thrown != nil {
+			got = append(got, [2]string{s.Thrown.Type, s.Thrown.Cause})
+		}
+	}
+	assert.Equal(t, [][2]string{
+		{"NotFound", ""}, {"Wrapped", "NotFound: x"}, {"Wrapped", "NotFound: x"}, {"Outer", "NotFound: x"},
+		{"Read", ""}, {"Read", ""}, {"Send", "Read: x"}, {"Read", ""},
+	}, got)
+}
