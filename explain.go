@@ -20,8 +20,8 @@ var explainedAtOnce = 50000
 // It takes samples, activity ids and the events of the task library; what these leave open is TimeByCause.Unknown.
 //
 // client is called for requests that the process made, server for those that it served; either may be nil. They come as
-// they end, one after the other, none before the whole trace was read once, and belong to the callee. All have been there
-// when Explain returns. A trace of very many requests is read twice.
+// they end, but behind the request that served them, one after the other, none before the whole trace was read once, and
+// belong to the callee. All have been there when Explain returns. A trace of very many requests is read twice.
 func (f *File) Explain(ctx context.Context, client func(*httpphases.Request), server func(*httpphases.ServerRequest)) error {
 	if err := requests.Readable(f.in); err != nil {
 		return f.named(err)
@@ -47,6 +47,7 @@ func (f *File) Explain(ctx context.Context, client func(*httpphases.Request), se
 		}
 		return x.x.Err()
 	}
+	requests.Settle(room.rows, func(r waitingRequest) (*httpphases.Request, *httpphases.ServerRequest) { return r.made, r.served })
 	for i, r := range room.rows {
 		if err := ctx.Err(); err != nil {
 			return err

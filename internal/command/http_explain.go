@@ -73,7 +73,7 @@ func scanned(ctx context.Context, c *Call, begin func(*requests.Scanner), each f
 	return read, err
 }
 
-// explained reads a trace and hands out its requests in the order of their ends when what
+// explained reads a trace and hands out its requests in the order of their ends, but behind those that served them, when what
 // explains them is ready, each with a time before which none that follows began. Others get the
 // events of the first reading.
 func explained(ctx context.Context, c *Call, ready func(*profile.Profile, *requests.Explainer, *requests.Scanner), each func(r httpRow, before int64), others ...input.Consumer) (*requests.Info, error) {
@@ -91,6 +91,7 @@ func explained(ctx context.Context, c *Call, ready func(*profile.Profile, *reque
 		return scanned(ctx, c, func(scan *requests.Scanner) { ready(p, x, scan) }, func(r httpRow) { each(r, math.MinInt64) })
 	}
 	ready(p, x, room.scan)
+	requests.Settle(room.rows, func(r httpRow) (*httpphases.Request, *httpphases.ServerRequest) { return r.made, r.served })
 	before := make([]int64, len(room.rows))
 	first := int64(math.MaxInt64)
 	for i, r := range slices.Backward(room.rows) {

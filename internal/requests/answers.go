@@ -1,7 +1,10 @@
 package requests
 
 import (
+	"math"
 	"net"
+	"net/url"
+	"sort"
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -32,19 +35,136 @@ func (o *Others) Add(s *httpphases.ServerRequest) {
 	o.byPath[path] = append(o.byPath[path], s)
 }
 
-// toItself reports whether r went to the machine that it came from.
-func toItself(r *httpphases.Request) bool {
-	ip := net.ParseIP(r.Host)
-	return r.Host == "localhost" || strings.HasSuffix(r.Host, ".localhost") || ip != nil && ip.IsLoopback()
+// toItself reports whether a host is the machine that asks.
+func toItself(host string) bool {
+	ip := net.ParseIP(host)
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// Of returns the request by which r was served: the one that ids name, else the only one of
-// its path that lies within r, and of no other request; then it is guessed.
+// An asked is what tells who served a request: the last hop of it.
+type asked struct {
+	process  uint32
+	path     string // "" if nobody here did
+	from, to int64  // when that began, ns
+	end      int64  // until when it lasted
+}
+
+func asking(r *httpphases.Request) (q asked) {
+	if !r.HasDuration || r.TraceID != "" {
+		return q
+	}
+	host, target := r.Host, r.Target
+	q.process, q.from, q.to = r.Process, r.Start, r.Start+r.Duration
+	if n := len(r.Redirects); n > 0 {
+		last := &r.Redirects[n-1]
+		u, err := url.Parse(last.URL)
+		if err != nil {
+			return q
+		}
+		host, target, q.from = u.Hostname(), u.EscapedPath(), last.Start+last.Duration
+	}
+	sent := r.SpanOnly || r.Outcome == httpphases.OK
+	for i := range r.Phases {
+		if r.Phases[i].Name == httpphases.RequestHeaders {
+			sent, q.from = true, max(q.from, r.Phases[i].Start)
+			break
+		}
+	}
+	if !sent || !toItself(host) {
+		return q
+	}
+	q.path, q.end = pathOf(target), q.to+slack
+	if r.Outcome != httpphases.OK || !r.BodyObserved {
+		q.end = math.MaxInt64 // it gave up, or was over with the headers of the answer
+	}
+	return q
+}
+
+// served reports whether c can be what served q, of whose path it is.
+func (q *asked) served(c *httpphases.ServerRequest) bool {
+	return q.path != "" && c.HasDuration && c.Process == q.process && c.Start >= q.from && c.Start <= q.to && c.Start+c.Duration <= q.end
+}
+
+// Settle finds out who served whom of the requests of a whole trace, in the order of their ends, and puts each behind the one
+// that served it, if that ended later: so this one is explained first. of returns the request that a row is, made or served.
+func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) {
+	byID, byPath := map[int]*httpphases.ServerRequest{}, map[string][]*httpphases.ServerRequest{}
+	for _, row := range rows {
+		if _, s := of(row); s != nil {
+			byID[s.ID] = s
+			path := pathOf(s.Target)
+			byPath[path] = append(byPath[path], s)
+		}
+	}
+	for _, l := range byPath {
+		sort.SliceStable(l, func(i, k int) bool { return l[i].Start < l[k].Start })
+	}
+	settled := map[int]*httpphases.ServerRequest{} // by id: nil while those that asked wait for it
+	waiting := map[int][]R{}
+	sorted := make([]R, 0, len(rows))
+	for _, row := range rows {
+		r, s := of(row)
+		if s != nil {
+			sorted = append(append(sorted, row), waiting[s.ID]...)
+			delete(waiting, s.ID)
+			settled[s.ID] = s
+			continue
+		}
+		if r.HasDuration {
+			r.Why = &httpphases.Explanation{}
+			if s = byID[r.Server]; s == nil {
+				s = theOnly(asking(r), byPath, byID)
+				r.Why.ServerGuessed = s != nil
+			}
+			r.Why.Server = s
+		}
+		if s != nil {
+			delete(byID, s.ID) // it answers one request
+			if settled[s.ID] == nil {
+				waiting[s.ID] = append(waiting[s.ID], row)
+				continue
+			}
+		}
+		sorted = append(sorted, row)
+	}
+	copy(rows, sorted)
+}
+
+// theOnly returns the only request of those not taken yet that can have served q, nil if there are none or several. Of those
+// that had ended before q there is one rather than of those that wrote their end later.
+func theOnly(q asked, byPath map[string][]*httpphases.ServerRequest, free map[int]*httpphases.ServerRequest) *httpphases.ServerRequest {
+	var only [2]*httpphases.ServerRequest
+	var n [2]int
+	l := byPath[q.path]
+	for i := sort.Search(len(l), func(i int) bool { return l[i].Start >= q.from }); i < len(l) && l[i].Start <= q.to; i++ {
+		if c := l[i]; q.served(c) && free[c.ID] != nil {
+			k := 0
+			if q.end < math.MaxInt64 && c.Start+c.Duration > q.to {
+				k = 1
+			}
+			only[k] = c
+			n[k]++
+		}
+	}
+	switch {
+	case n[0] == 1:
+		return only[0]
+	case n[0] == 0 && n[1] == 1:
+		return only[1]
+	}
+	return nil
+}
+
+// Of returns the request by which r was served, as Settle found it, else the one that ids name, else the only one of its path
+// that r holds, of those that have been added, and no other request does; then it is guessed.
 func (o *Others) Of(r *httpphases.Request) (s *httpphases.ServerRequest, guessed bool) {
-	path := pathOf(r.Target)
-	if s = o.byID[r.Server]; s == nil && r.HasDuration && r.TraceID == "" && toItself(r) {
-		for _, c := range o.byPath[path] {
-			if !c.HasDuration || c.Process != r.Process || c.Start < r.Start || c.Start+c.Duration > r.Start+r.Duration+slack {
+	if r.Why != nil {
+		return r.Why.Server, r.Why.ServerGuessed
+	}
+	q := asking(r)
+	if s = o.byID[r.Server]; s == nil {
+		for _, c := range o.byPath[q.path] {
+			if !q.served(c) {
 				continue
 			}
 			if s != nil {
@@ -58,14 +178,14 @@ func (o *Others) Of(r *httpphases.Request) (s *httpphases.ServerRequest, guessed
 		return nil, false
 	}
 	delete(o.byID, s.ID)
-	list := o.byPath[path]
+	list := o.byPath[q.path]
 	kept := list[:0]
 	for _, c := range list {
 		if c != s && c.Start+c.Duration > r.Start-int64(60e9) {
 			kept = append(kept, c)
 		}
 	}
-	o.byPath[path] = kept
+	o.byPath[q.path] = kept
 	return s, guessed
 }
 
