@@ -89,6 +89,7 @@ type process struct {
 	servers    map[uint64]*server
 	serverKeys map[string]*server // open ones, by the ids that Kestrel, the log and the bridge give them
 	serverOpen map[*server]struct{}
+	firsts     map[string]string    // by connection of Kestrel's, until it is closed: the number of the first request that began
 	serverRuns map[uint64][]*server // open ones without id, by thread, in order of start
 	spans      map[string]*request  // client spans in flight, by the activity's id
 	spanIDs    map[string]int       // client spans seen, likewise
@@ -256,6 +257,7 @@ func (b *Builder) process(id uint32) *process {
 			servers:    map[uint64]*server{},
 			serverKeys: map[string]*server{},
 			serverOpen: map[*server]struct{}{},
+			firsts:     map[string]string{},
 			serverRuns: map[uint64][]*server{},
 			spans:      map[string]*request{},
 			spanIDs:    map[string]int{},
@@ -444,6 +446,7 @@ func (b *Builder) handle(e *Event) {
 		return
 	case KestrelClosed:
 		b.settleAnswers(p, e.Text, e.Time)
+		delete(p.firsts, e.Text)
 		return
 	case KestrelStart, KestrelStop, ScopeStart, ScopeStop, ServerLogged, SpanStart, SpanStop:
 		switch {

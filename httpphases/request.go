@@ -259,7 +259,9 @@ func (r *Request) Marks() (m Marks) {
 }
 
 // Marks returns the doubts about s.
-func (s *ServerRequest) Marks() Marks { return marks(s.Guessed > 0, s.Outcome == Incomplete, false) }
+func (s *ServerRequest) Marks() Marks {
+	return marks(s.Guessed > 0, s.Outcome == Incomplete, s.StartUnknown)
+}
 
 func marks(guessed, incomplete, startUnknown bool) (m Marks) {
 	if guessed {
@@ -294,6 +296,10 @@ type ServerRequest struct {
 	Outcome     Outcome // Failed: an unhandled exception
 	Status      int     // from the bridge or the log; 0 if not told
 	Guessed     int     // links that rest on the thread, not on ids
+
+	// StartUnknown says that the request was open when the recording began, of which Start is the beginning: it lasted
+	// longer than Duration.
+	StartUnknown bool
 
 	TraceID, SpanID, ParentSpanID string
 	Client                        int // ID of the Request that asked; 0 if it is not in the trace

@@ -12,6 +12,9 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 		s := b.newServer(p, th, e, h, n)
 		s.Method, s.Target = e.Method, e.Text
 	case KestrelStart, ScopeStart, SpanStart:
+		if e.Kind == KestrelStart {
+			p.begins(e.Span.RequestID)
+		}
 		s := p.beginning(th, e, h, n)
 		if s == nil {
 			s = b.newServer(p, th, e, h, n)
@@ -26,6 +29,8 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 				th.threw = true
 			case e.Kind == ServerLogged && e.Span.Status > 0:
 				th.logged = e.Span
+			case e.Kind == KestrelStop && b.beganBefore(p, e.Span):
+				b.servedBefore(p, th, e, h, n)
 			}
 			return
 		}
@@ -46,6 +51,44 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 			th.serving, th.stopping = s, true
 		}
 	}
+}
+
+// maxFirsts bounds the connections that are known.
+const maxFirsts = 100000
+
+// begins notes the id of a request that begins.
+func (p *process) begins(id string) {
+	connection, number, _ := strings.Cut(id, ":")
+	if _, ok := p.firsts[connection]; !ok && len(p.firsts) < maxFirsts {
+		p.firsts[connection] = number
+	}
+}
+
+// beganBefore reports whether a request whose stop Kestrel tells, and nothing its start, was open when the recording began:
+// no event is known to be lost, and none told of a request before it that began over its connection. Kestrel numbers them in
+// eight hexadecimal digits.
+func (b *Builder) beganBefore(p *process, of *Span) bool {
+	connection, number, numbered := strings.Cut(of.RequestID, ":")
+	first, began := p.firsts[connection]
+	return numbered && of.Path != "" && !b.lossy && (began && number < first || !began && len(p.firsts) < maxFirsts)
+}
+
+// servedBefore makes the request that was open when the recording began and ends with e.
+func (b *Builder) servedBefore(p *process, th *thread, e *Event, h *[25]uint64, n int) {
+	serving, stopping, threw, logged := th.serving, th.stopping, th.threw, th.logged
+	th.threw, th.logged = false, nil
+	s := b.newServer(p, th, e, h, n)
+	s.Start, s.Duration, s.HasDuration, s.StartUnknown = 0, e.Time, true, true
+	if threw {
+		s.Outcome = Failed
+	}
+	for _, of := range []*Span{logged, e.Span} {
+		if of != nil {
+			p.tell(s, of)
+		}
+	}
+	b.emitServer(p, s)
+	th.serving, th.stopping = serving, stopping
 }
 
 // newServer begins a request. It ends with the event that belongs to the first one.

@@ -194,7 +194,7 @@ func (w *tableWriter) Request(r *httpphases.Request) error {
 	total := ""
 	if r.HasDuration {
 		total = cell(r.Duration)
-		if r.Outcome == httpphases.Incomplete {
+		if r.Outcome == httpphases.Incomplete || r.StartUnknown {
 			total = ">" + total
 		}
 	}
@@ -410,6 +410,9 @@ func (w *tableWriter) served(q *httpphases.ServerRequest) {
 	total := "..."
 	if q.HasDuration {
 		total = cell(q.Duration)
+		if q.StartUnknown {
+			total = ">" + total
+		}
 	}
 	client := ""
 	if q.Client > 0 {

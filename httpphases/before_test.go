@@ -1,0 +1,56 @@
+package httpphases_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// TestServedSinceBeforeTheRecording: of a request that was open when the recording began Kestrel tells the end, with all that it
+// was asked for. Where events were lost, or a request before it began over its connection, its start may be what is lost.
+func TestServedSinceBeforeTheRecording(t *testing.T) {
+	span := func(id string) *httpphases.Span {
+		return &httpphases.Span{RequestID: id, Version: "2.0", Path: "/slow", Method: "GET"}
+	}
+	start := func(id string) httpphases.Event {
+		return httpphases.Event{Kind: httpphases.KestrelStart, Thread: 3, Span: span(id)}
+	}
+	stop := func(id string) httpphases.Event {
+		return httpphases.Event{Kind: httpphases.KestrelStop, Thread: 4, Span: span(id)}
+	}
+	for name, c := range map[string]struct {
+		events []httpphases.Event
+		before []string // ids of the requests that were open before
+	}{
+		"it ends":                {[]httpphases.Event{stop("A:00000003")}, []string{"A:00000003"}},
+		"two of a connection":    {[]httpphases.Event{stop("A:00000003"), stop("A:00000001")}, []string{"A:00000003", "A:00000001"}},
+		"one began since":        {[]httpphases.Event{start("A:00000005"), stop("A:00000003"), stop("A:00000005")}, []string{"A:00000003"}},
+		"one began before it":    {[]httpphases.Event{start("A:00000001"), stop("A:00000003")}, nil},
+		"events are lost":        {[]httpphases.Event{{Kind: httpphases.EventsLost, Thread: 9}, stop("A:00000003")}, nil},
+		"before .NET 5":          {[]httpphases.Event{{Kind: httpphases.KestrelStop, Span: &httpphases.Span{RequestID: "A:00000003"}}}, nil},
+		"who handles it threw":   {[]httpphases.Event{{Kind: httpphases.ServerUnhandled, Thread: 4}, stop("A:00000003")}, []string{"A:00000003"}},
+		"the connection is gone": {[]httpphases.Event{start("A:00000001"), stop("A:00000001"), {Kind: httpphases.KestrelClosed, Text: "A"}, stop("B:00000001")}, []string{"B:00000001"}},
+	} {
+		var got []string
+		b := httpphases.NewBuilder(&httpphases.Options{Server: func(s *httpphases.ServerRequest) {
+			if !s.StartUnknown {
+				assert.NotContains(t, s.Marks().List(), "start_unknown", name)
+				return
+			}
+			got = append(got, s.RequestID)
+			assert.Equal(t, "start_unknown", s.Marks().String(), name)
+			assert.Equal(t, []any{int64(0), true, "/slow", "GET", "2.0"}, []any{s.Start, s.HasDuration, s.Target, s.Method, s.Version}, name)
+			assert.Positive(t, s.Duration, name)
+			assert.Equal(t, name == "who handles it threw", s.Outcome == httpphases.Failed, name)
+		}})
+		for i := range c.events {
+			e := c.events[i]
+			e.Time = int64(i+1) * 1e6
+			b.Add(&e)
+		}
+		b.Finish(1e9)
+		assert.Equal(t, c.before, got, name)
+	}
+}
