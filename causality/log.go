@@ -28,6 +28,7 @@ type Log struct {
 	threads map[threadKey]uint32
 	halt    halt
 	sampled bool
+	awaited bool
 	onCPU   bool
 	offCPU  bool
 	// What was met lately, by a part of it.
@@ -120,6 +121,9 @@ func (l *Log) Len() int { return l.n }
 // Sampled reports whether any of the events is a sample.
 func (l *Log) Sampled() bool { return l.sampled }
 
+// Awaited reports whether any of the events tells what code awaits a task.
+func (l *Log) Awaited() bool { return l.awaited }
+
 // OnCPU reports whether any of the events is a sample that was taken on a CPU.
 func (l *Log) OnCPU() bool { return l.onCPU }
 
@@ -133,8 +137,11 @@ func (l *Log) Add(e *Event) {
 	}
 	n := l.thread(threadKey{e.Process, e.Thread})
 	l.n++
-	if e.Kind == Sample {
+	switch e.Kind {
+	case Sample:
 		l.sampled, l.onCPU, l.offCPU = true, l.onCPU || e.OnCPU, l.offCPU || e.Blocked > 0
+	case TaskMade, TaskReady, TaskTaken, TaskAwait, StepBegin:
+		l.awaited = true
 	}
 	t := &l.state.threads[n]
 	if t.goesOn(e, l.Interval) || l.halted(e) {

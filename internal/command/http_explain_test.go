@@ -2,9 +2,11 @@ package command
 
 import (
 	"bytes"
+	"encoding/json"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 )
 
 // Where more requests end than may wait for the names of methods, the trace is read again, with
@@ -19,5 +21,23 @@ func TestExplainedByASecondReading(t *testing.T) {
 	for _, waiting = range []int{0, 10, rows - 40, rows - 10, rows - 2, rows - 1, rows, rows + 1} {
 		again, _ := runHTTP(t, file, "ndjson", &HTTP{Explain: true, Side: "both"})
 		assert.Equal(t, string(once), string(again), "room for %d of %d", waiting, rows)
+	}
+}
+
+// TestAwaitsThatNothingTells: where neither samples nor task events are, a thread may have worked for a request unseen.
+func TestAwaitsThatNothingTells(t *testing.T) {
+	for file, told := range map[string]bool{"http-net9": false, "requests-short": true} {
+		rows, _ := runHTTP(t, file, "ndjson", &HTTP{Explain: true, Side: "both"})
+		awaited := 0.0
+		for d := json.NewDecoder(bytes.NewReader(rows)); d.More(); {
+			var r struct {
+				Time struct {
+					Await float64 `json:"await_ms"`
+				}
+			}
+			require.NoError(t, d.Decode(&r))
+			awaited += r.Time.Await
+		}
+		assert.Equal(t, told, awaited > 0, file)
 	}
 }

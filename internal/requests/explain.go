@@ -138,14 +138,19 @@ func (x *Explainer) Client(r *httpphases.Request) *httpphases.Explanation {
 	}
 	e := x.explain(requestKey{r.Activity, r.StartEvent}, r.Start, r.Start+r.Duration, wire)
 	if r.SpanOnly { // what it waited for is not told
-		e.Time.Unknown, e.Time.Await = e.Time.Unknown+e.Time.Await, 0
-		for i := range e.Steps {
-			if s := &e.Steps[i]; s.Cause == causality.ByAwait.String() {
-				s.Cause = causality.ByUnknown.String()
-			}
-		}
+		untellAwaits(e)
 	}
 	return e
+}
+
+// untellAwaits makes the time that e was not seen to be worked for unknown.
+func untellAwaits(e *httpphases.Explanation) {
+	e.Time.Unknown, e.Time.Await = e.Time.Unknown+e.Time.Await, 0
+	for i := range e.Steps {
+		if s := &e.Steps[i]; s.Cause == causality.ByAwait.String() {
+			s.Cause = causality.ByUnknown.String()
+		}
+	}
 }
 
 // Server explains a request that the process served.
@@ -195,6 +200,9 @@ func (x *Explainer) explain(k requestKey, from, to int64, wire []causality.Span)
 	}
 	for _, s := range e.Steps[:min(len(e.Steps), maxSteps)] {
 		out.Steps = append(out.Steps, httpphases.Step{From: s.From, To: s.To, Cause: s.Cause.String(), Thread: s.Thread})
+	}
+	if !x.rec.Log.Sampled() && !x.rec.Log.Awaited() {
+		untellAwaits(out) // a thread may have worked for it unseen
 	}
 	return out
 }
