@@ -47,6 +47,7 @@ type asked struct {
 	path     string // "" if nobody here did
 	from, to int64  // when that began, ns
 	end      int64  // until when it lasted
+	gaveUp   bool   // before that began, perhaps
 }
 
 func asking(r *httpphases.Request) (q asked) {
@@ -74,7 +75,8 @@ func asking(r *httpphases.Request) (q asked) {
 		return q
 	}
 	q.path, q.end = pathOf(target), q.to+slack
-	if r.Outcome != httpphases.OK || !r.BodyObserved {
+	q.gaveUp = r.Outcome != httpphases.OK
+	if q.gaveUp || !r.BodyObserved {
 		q.end = math.MaxInt64 // it gave up, or was over with the headers of the answer
 	}
 	return q
@@ -135,9 +137,17 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 func theOnly(q asked, byPath map[string][]*httpphases.ServerRequest, free map[int]*httpphases.ServerRequest) *httpphases.ServerRequest {
 	var only [2]*httpphases.ServerRequest
 	var n [2]int
-	l := byPath[q.path]
-	for i := sort.Search(len(l), func(i int) bool { return l[i].Start >= q.from }); i < len(l) && l[i].Start <= q.to; i++ {
-		if c := l[i]; q.served(c) && free[c.ID] != nil {
+	l, until := byPath[q.path], q.to
+	if q.gaveUp {
+		until += slack
+	}
+	for i := sort.Search(len(l), func(i int) bool { return l[i].Start >= q.from }); i < len(l) && l[i].Start <= until; i++ {
+		c := l[i]
+		switch {
+		case free[c.ID] == nil:
+		case c.Start > q.to: // it can be what q had asked for
+			return nil
+		case q.served(c):
 			k := 0
 			if q.end < math.MaxInt64 && c.Start+c.Duration > q.to {
 				k = 1

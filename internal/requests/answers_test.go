@@ -72,6 +72,7 @@ func TestSettle(t *testing.T) {
 		"goes on":                 {[]row{made(1, "/a", 0, 10, nil), served(2, "/a", 1, 90)}, []int{1, 2}, 0},
 		"another one ends later":  {[]row{served(2, "/a", 1, 9), made(1, "/a", 0, 10, nil), served(3, "/a", 2, 12)}, []int{2, 1, 3}, 2},
 		"streamed":                {[]row{made(1, "/a", 0, 10, func(r *httpphases.Request) { r.BodyObserved = false }), served(2, "/a", 1, 90)}, []int{2, 1}, 2},
+		"began behind it":         {[]row{made(1, "/a", 0, 10, canceled), served(2, "/a", 1, 90), served(3, "/a", 12, 91)}, []int{1, 2, 3}, 0},
 		"gave up":                 {[]row{made(1, "/a", 0, 10, canceled), served(2, "/a", 1, 90)}, []int{2, 1}, 2},
 		"one of two":              {[]row{made(1, "/a", 0, 10, canceled), served(2, "/a", 1, 90), served(3, "/a", 2, 91)}, []int{1, 2, 3}, 0},
 		"the other is taken":      {[]row{served(3, "/a", 2, 8), made(4, "/a", 1, 9, nil), made(1, "/a", 0, 10, canceled), served(2, "/a", 1, 90)}, []int{3, 4, 2, 1}, 2},
