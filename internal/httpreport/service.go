@@ -138,7 +138,7 @@ func (g *Group) add(r *request) {
 	if r.bad || r.failed {
 		g.Errors++
 	}
-	if r.status != notTold {
+	if r.status != notTold && r.status != httpphases.Incomplete.String() {
 		g.told++
 	}
 	if r.ended {

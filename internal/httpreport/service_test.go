@@ -122,6 +122,7 @@ func TestASummaryInventsNoZeros(t *testing.T) {
 	served := func(c *ServiceCollector) string {
 		c.Span(1e9)
 		c.Server(&httpphases.ServerRequest{ID: 1, Target: "/a", Duration: 5e6, HasDuration: true})
+		c.Server(&httpphases.ServerRequest{ID: 2, Target: "/a", Outcome: httpphases.Incomplete})
 		c.Client(&httpphases.Request{ID: 1, Host: "h", Target: "/b", Status: 200, Duration: 5e6, HasDuration: true})
 		var b bytes.Buffer
 		require.NoError(t, ServiceText(&b, c.Finish("a"), 0))
@@ -134,7 +135,7 @@ func TestASummaryInventsNoZeros(t *testing.T) {
 	for _, lacks := range []string{"Microsoft-Windows-DotNETRuntime:0x1C001:4: ", "TplEventSource:0x1FF:4: ", "Microsoft-DotNETCore-SampleProfiler: ", "Microsoft-Diagnostics-DiagnosticSource: "} {
 		assert.Contains(t, text, lacks)
 	}
-	assert.Regexp(t, `\n  /a +1 +- `, text, "errors among what is not told are not known")
+	assert.Regexp(t, `\n  /a +2 +- `, text, "errors among what is not told are not known")
 	assert.Regexp(t, `\n  /b +1 +0 `, text)
 	text = served(&ServiceCollector{runtime: true, queues: true, net: true, sampled: true})
 	assert.Contains(t, text, "0 ms of collections")
