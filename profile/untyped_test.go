@@ -16,6 +16,7 @@ func TestTypeTally(t *testing.T) {
 		name            string
 		managed, moved  int
 		waiting, others int
+		version         string
 		untyped         bool
 	}{
 		{name: "nothing"},
@@ -23,6 +24,9 @@ func TestTypeTally(t *testing.T) {
 		{name: "none managed", moved: leastMoved, untyped: true},
 		{name: "few managed", managed: 9, moved: 991, untyped: true},
 		{name: "one in a hundred", managed: 10, moved: 990},
+		{name: "one in a hundred of a version that is known for it", managed: 10, moved: 990, version: "9.0.5", untyped: true},
+		{name: "one in ten of it", managed: 100, moved: 900, version: "10.0.1"},
+		{name: "another version", managed: 10, moved: 990, version: "8.0.9"},
 		{name: "idle", waiting: 100000, moved: 100},
 		{name: "on CPUs", others: 1000, moved: 100},
 	} {
@@ -31,6 +35,7 @@ func TestTypeTally(t *testing.T) {
 		add(&x, c.moved, SampleExternal, true)
 		add(&x, c.waiting, SampleExternal, false)
 		add(&x, c.others, SampleCPU, true)
+		x.Runtime(c.version)
 		assert.Equal(t, c.untyped, x.Untyped(), c.name)
 	}
 }

@@ -199,7 +199,7 @@ func (g *nettraceReader) event(ev *nettrace.Event) {
 		g.samples.OffCPU++
 		t.Waits++
 	case m.Role == nettrace.RoleRuntimeInformation:
-		runtimeInformation(ev, p)
+		g.runtimeInformation(ev, p)
 	case m.Role == nettrace.RoleMethodLoad:
 		g.rundown.Loaded++
 	case m.Source == nettrace.SourceRuntime:
@@ -293,13 +293,14 @@ func (g *nettraceReader) rundownEvent(ev *nettrace.Event, p *Process) {
 	case nettrace.RoleRundownComplete:
 		g.rundown.Complete = true
 	case nettrace.RoleRuntimeInformation:
-		runtimeInformation(ev, p)
+		g.runtimeInformation(ev, p)
 	}
 }
 
 // runtimeInformation takes what the runtime says of itself.
-func runtimeInformation(ev *nettrace.Event, p *Process) {
+func (g *nettraceReader) runtimeInformation(ev *nettrace.Event, p *Process) {
 	cmd, version := input.RuntimeInformation(ev)
+	g.types.Runtime(version)
 	p.CommandLine, p.Runtime = cmp.Or(p.CommandLine, cmd), cmp.Or(version, p.Runtime)
 }
 

@@ -22,6 +22,10 @@ func (l *loader) event(ev *nettrace.Event) {
 		l.o.Take(ev, now, l.takenStack)
 	}
 	m := ev.Metadata
+	if m.Role == nettrace.RoleRuntimeInformation {
+		_, version := input.RuntimeInformation(ev)
+		l.types.Runtime(version)
+	}
 	switch m.Source {
 	case nettrace.SourceRundown:
 		l.rundown(ev, now)
