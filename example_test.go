@@ -87,8 +87,7 @@ func ExampleFile_Explain() {
 	// Output:
 	// cpu 36ms
 	// other_side 870ms
-	// unknown 274ms
-	// await 142ms
+	// unknown 416ms
 }
 
 // Activities ride on the reading of the samples: the file is read once.
