@@ -16,6 +16,14 @@ func (g GUID) IsZero() bool { return g == GUID{} }
 // 01020304-0506-0708-090a-0b0c0d0e0f10.
 func (g GUID) String() string { return string(g.AppendTo(make([]byte, 0, 36))) }
 
+// Leaf returns the innermost address, 0 of an empty stack.
+func (s Stack) Leaf() uint64 {
+	if s.Len() == 0 {
+		return 0
+	}
+	return s.At(0)
+}
+
 // AppendTo appends what String returns to dst.
 func (g GUID) AppendTo(dst []byte) []byte {
 	const hex = "0123456789abcdef"

@@ -65,7 +65,7 @@ func (p *Profile) Select(s Selection) {
 			p.Hidden = append(p.Hidden, t)
 			continue
 		}
-		s.samples(t, frames, kept, types.of(t))
+		s.samples(t, frames, kept, types)
 		if s.From != 0 || s.To != 0 {
 			t.Work.keep(func(w *Work) bool { return s.overlaps(w.From, w.To) })
 		}
@@ -115,7 +115,7 @@ func (s *Selection) samples(t *Thread, frames *frameMatch, kept []bool, types *t
 	work := t.Work.Cursor()
 	t.Samples.Change(func(sm *Sample) bool {
 		was := *sm
-		sm.Hidden = sm.Hidden || s.CPUOnly && sm.Type != SampleEvent && !types.typeOf(sm).OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
+		sm.Hidden = sm.Hidden || s.CPUOnly && sm.Type != SampleEvent && !types.typeOf(t, sm).OnCPU() || !frames.match(sm.Stack) || kept != nil && !forKept(kept, work.At(sm.Time)) || !s.clip(sm)
 		return *sm != was
 	})
 }

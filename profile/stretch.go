@@ -61,8 +61,8 @@ func (s *Stretch) Nanos() int64 { return s.End - s.Start }
 // A Timing knows how the sampler of a profile ticked, and so for how long its samples
 // speak. It can be shared by goroutines.
 type Timing struct {
-	Period int64 // ns between two samples of a busy thread
-	typing *typing
+	Period int64   // ns between two samples of a busy thread
+	typing *typing // nil where the recorder told the types
 	ticks  map[*Process]*tickSet
 }
 
@@ -280,7 +280,6 @@ func (t *Timing) held(process *Process, from, to int64) bool {
 type StretchCursor struct {
 	t      *Timing
 	th     *Thread
-	typing *typing // nil where the recorder told the types
 	c      Cursor
 	breaks []int64
 	next   Sample // not yet returned
@@ -305,7 +304,7 @@ func (t *Timing) Stretches(th *Thread) iter.Seq[Stretch] {
 
 // Cursor returns a cursor before the first stretch of a thread of the profile.
 func (t *Timing) Cursor(th *Thread) StretchCursor {
-	s := StretchCursor{t: t, th: th, typing: t.typing.of(th), c: th.Samples.Cursor(), breaks: th.Breaks}
+	s := StretchCursor{t: t, th: th, c: th.Samples.Cursor(), breaks: th.Breaks}
 	s.fetch()
 	return s
 }
@@ -336,7 +335,7 @@ func (t *Timing) Span(th *Thread) (first, last int64) {
 // that stretch is joined to the one before it does not tell.
 func (t *Timing) cursorAt(th *Thread, chunk int) StretchCursor {
 	l := &th.Samples
-	s := StretchCursor{t: t, th: th, typing: t.typing.of(th), c: Cursor{chunks: l.chunks[chunk:], spool: l.spool}, breaks: th.Breaks, index: l.chunks[chunk].first}
+	s := StretchCursor{t: t, th: th, c: Cursor{chunks: l.chunks[chunk:], spool: l.spool}, breaks: th.Breaks, index: l.chunks[chunk].first}
 	s.fetch()
 	return s
 }
@@ -348,8 +347,8 @@ func (s *StretchCursor) fetch() {
 		s.nextAt = s.index
 		s.index++
 		if !s.more || s.next.Type != SampleEvent {
-			if s.typing != nil {
-				s.next.Type = s.typing.typeOf(&s.next)
+			if s.t.typing != nil {
+				s.next.Type = s.t.typing.typeOf(s.th, &s.next)
 			}
 			return
 		}
@@ -390,7 +389,7 @@ func (s *StretchCursor) ReadRun(st *Stretch, least int64) bool {
 		return false
 	}
 	if x := &s.next; !s.joined || s.back || x.Stack != st.Stack || x.Type != st.Type || x.Type == SampleOffCPU || x.Dur > 0 || x.Fresh > 0 || x.Hidden ||
-		x.Time != st.End || st.End-st.Start <= least || s.typing != nil {
+		x.Time != st.End || st.End-st.Start <= least || s.t.typing != nil {
 		return true
 	}
 	limit, until := heldPeriods*s.t.Period, int64(math.MaxInt64)

@@ -1,6 +1,9 @@
 package profile
 
-import "strings"
+import (
+	"sort"
+	"strings"
+)
 
 // A TypeTally finds out whether a recorder told managed code from the rest. Two did not: the sampler of .NET 9 and 10
 // called nearly all samples external until dotnet/runtime#123996 was mended, and on Windows that of .NET 5 and older
@@ -28,7 +31,20 @@ func (t *TypeTally) Runtime(version string) {
 	t.suspect = t.suspect || major == "9" || major == "10"
 }
 
-// Add adds a sample of the runtime's sampler. Moved says that the one of its thread before had another stack.
+// A Look is what is known of the stack of the newest sample of a thread: its depth and its innermost address.
+type Look struct {
+	depth int
+	leaf  uint64
+}
+
+// Look adds a sample of the runtime's sampler, last being that of its thread before, which it becomes.
+func (t *TypeTally) Look(typ SampleType, last *Look, depth int, leaf uint64) {
+	now := Look{depth, leaf}
+	t.Add(typ, now != *last)
+	*last = now
+}
+
+// Add is Look where it is known whether the sample of the thread before had another stack.
 func (t *TypeTally) Add(typ SampleType, moved bool) {
 	switch {
 	case typ == SampleManaged:
@@ -84,39 +100,27 @@ func (m Method) blocks() bool {
 	return false
 }
 
-// A typing gives the samples of a thread, in order, the types that the recorder did not tell.
+// A typing gives samples the types that the recorder did not tell.
 type typing struct {
 	table   *Table
-	blocked []bool     // by method: threads are held to be blocked there
-	locked  []Interval // of the thread, those that are not over
+	blocked []bool // by method: threads are held to be blocked there
 }
 
-// typing returns what tells the types of samples of p, before it is for one of its threads; nil where the recorder
-// told them.
+// typing returns what tells the types of samples of p; nil where the recorder told them.
 func (p *Profile) typing() *typing {
 	if !p.Meta.Untyped {
 		return nil
 	}
-	return &typing{table: p.Table, blocked: p.Table.blocked()}
+	return &typing{p.Table, p.Table.blocked()}
 }
 
-// of is t for the samples of a thread.
-func (t *typing) of(th *Thread) *typing {
-	if t == nil {
-		return nil
-	}
-	return &typing{t.table, t.blocked, th.Locked}
-}
-
-// typeOf is the type that a sample is held to have.
-func (t *typing) typeOf(s *Sample) SampleType {
+// typeOf is the type that a sample of th is held to have.
+func (t *typing) typeOf(th *Thread, s *Sample) SampleType {
 	if t == nil || s.Type != SampleExternal || s.Stack == 0 || t.blocked[t.table.Method(t.table.Frame(s.Stack))] {
 		return s.Type
 	}
-	for len(t.locked) > 0 && t.locked[0].To <= s.Time {
-		t.locked = t.locked[1:]
-	}
-	if len(t.locked) > 0 && t.locked[0].From <= s.Time {
+	i := sort.Search(len(th.Locked), func(i int) bool { return th.Locked[i].To > s.Time })
+	if i < len(th.Locked) && th.Locked[i].From <= s.Time {
 		return s.Type
 	}
 	return SampleManaged

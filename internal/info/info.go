@@ -165,8 +165,7 @@ type Thread struct {
 	IntervalMs float64 `json:"sampling_interval_ms,omitempty"`
 
 	interval interval
-	frames   int    // of the newest sample of the runtime's sampler
-	leaf     uint64 // and its innermost one
+	look     profile.Look // the newest sample of the runtime's sampler
 }
 
 // Lost counts the events that the runtime could not store.

@@ -240,18 +240,12 @@ func (g *nettraceReader) sample(ev *nettrace.Event, t *Thread, p *Process) {
 			g.sampledBy = ev.CaptureThreadID
 			g.sampler[ev.CaptureThreadID] = true
 		}
-		n, leaf := ev.Stack.Len(), uint64(0)
-		if n > 0 {
-			leaf = ev.Stack.At(0)
-		}
-		moved := n != t.frames || leaf != t.leaf
-		t.frames, t.leaf = n, leaf
-		switch ev.SampleType() {
-		case nettrace.SampleExternal:
-			g.types.Add(profile.SampleExternal, moved)
+		typ := load.SampleType(ev)
+		g.types.Look(typ, &t.look, ev.Stack.Len(), ev.Stack.Leaf())
+		switch typ {
+		case profile.SampleExternal:
 			g.samples.External++
-		case nettrace.SampleManaged:
-			g.types.Add(profile.SampleManaged, moved)
+		case profile.SampleManaged:
 			g.samples.Managed++
 		default:
 			g.samples.Unknown++

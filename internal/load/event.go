@@ -49,8 +49,8 @@ func (l *loader) event(ev *nettrace.Event) {
 			l.lastSampler = ev.CaptureThreadID
 			l.sampler[ev.CaptureThreadID] = true
 		}
-		typ := sampleType(ev)
-		l.types.Add(typ, t.moved(ev.Stack))
+		typ := SampleType(ev)
+		l.types.Look(typ, &t.look, ev.Stack.Len(), ev.Stack.Leaf())
 		l.sample(t, ev, now, typ)
 	case m.Role == nettrace.RoleCPU:
 		l.sample(t, ev, now, profile.SampleCPU)
@@ -114,19 +114,8 @@ func (l *loader) lock(t *thread, id int, now int64) {
 	}
 }
 
-// moved tells whether the newest sample of t, which has the stack s, has another one than that before.
-func (t *thread) moved(s nettrace.Stack) bool {
-	n, leaf := s.Len(), uint64(0)
-	if n > 0 {
-		leaf = s.At(0)
-	}
-	was, wasLeaf := t.frames, t.leaf
-	t.frames, t.leaf = n, leaf
-	return n != was || leaf != wasLeaf
-}
-
-// sampleType is what the runtime's sampler saw.
-func sampleType(ev *nettrace.Event) profile.SampleType {
+// SampleType is what the runtime's sampler saw.
+func SampleType(ev *nettrace.Event) profile.SampleType {
 	switch ev.SampleType() {
 	case nettrace.SampleExternal:
 		return profile.SampleExternal

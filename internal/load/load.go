@@ -133,8 +133,7 @@ type thread struct {
 	perm   []int32 // if late: place of each sample in the order of time
 	last   int64
 
-	frames  int             // of the newest sample of the runtime's sampler
-	leaf    uint64          // and its innermost one
+	look    profile.Look    // the newest sample of the runtime's sampler
 	noted   profile.StackID // of the newest sample
 	deepest int             // frames of a sample
 

@@ -71,7 +71,7 @@ func (l *loader) sampleOf(ev *nettrace.Event) (profile.SampleType, bool) {
 	m := ev.Metadata
 	switch {
 	case m.Role == nettrace.RoleSample:
-		return sampleType(ev), true
+		return SampleType(ev), true
 	case m.Role == nettrace.RoleCPU:
 		return profile.SampleCPU, true
 	case m.Role == nettrace.RoleContextSwitch:

@@ -153,7 +153,9 @@ func theOnly(q asked, byPath map[string][]*httpphases.ServerRequest, free map[in
 				k = 1
 			}
 			only[k] = c
-			n[k]++
+			if n[k]++; n[0] > 1 {
+				return nil
+			}
 		}
 	}
 	switch {
