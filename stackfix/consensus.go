@@ -41,8 +41,15 @@ const (
 	// stacks that know another one is more than otherWays.
 	wayMethods = 6
 	otherWays  = 0.05
+	// Where code repeats itself with some things changed, as a chain of middleware does, several ways lead into
+	// any six methods of it. What overlaps of the stack with its neighbours show too, with a confidence of
+	// sureOverlap, needs a longer stretch that is called by one method only. Of ten programs 3 of 8,700 bridged
+	// stacks more were wrong, and 1.1 in a hundred of all missing frames came back by it; of a service with
+	// many middlewares, a third of them.
+	longWay     = 24
+	sureOverlap = 0.97
 	// partRounds is how often parts are looked for: a longer stack has another context.
-	partRounds = 2
+	partRounds = 4
 	mostFrames = 1000 // that are put above a stack at once
 )
 
@@ -107,7 +114,7 @@ type consensus struct {
 	stacks    []called  // the different ones, in the order of their first witnesses
 	fair      bool      // most samples are whole
 	recorded  bool      // who was not recorded whole is no witness, and all who were vote: see review
-	ways      numbering // stretches of wayMethods
+	ways      numbering // stretches of wayMethods and longWay
 	callers   [][]vote  // of each of these
 	learned   sync.Once // ways and callers, when they are asked for
 
@@ -623,7 +630,7 @@ var siteWeight = func() (w [len(contextSites)]uint64) {
 // outward is the hash of frames, h being that of all but the outermost one.
 func outward(h uint64, f FrameID) uint64 { return (h+uint64(f)+1)*mul ^ h>>29 }
 
-// learnCallers counts what calls each stretch of wayMethods.
+// learnCallers counts what calls each stretch of wayMethods, and of longWay.
 func (c *consensus) learnCallers() {
 	c.engine.seen.reset()
 	var ms []MethodID
@@ -634,19 +641,21 @@ func (c *consensus) learnCallers() {
 			ms = append(ms, c.method(c.t.Frame(s)))
 			n++
 		}
-		for ; s != 0 && len(ms) < n+wayMethods; s = c.t.Parent(s) {
+		for ; s != 0 && len(ms) < n+longWay; s = c.t.Parent(s) {
 			ms = append(ms, c.method(c.t.Frame(s)))
 		}
-		for k := 0; k < n && k+wayMethods < len(ms); k++ {
-			h := uint64(0)
-			for _, m := range ms[k : k+wayMethods] {
-				h = outward(h, m)
+		for _, way := range [...]int{wayMethods, longWay} {
+			for k := 0; k < n && k+way < len(ms); k++ {
+				h := uint64(way)
+				for _, m := range ms[k : k+way] {
+					h = outward(h, m)
+				}
+				id := c.ways.add(h)
+				if id == len(c.callers) {
+					c.callers = append(c.callers, nil)
+				}
+				countVote(&c.callers[id], ms[k+way])
 			}
-			id := c.ways.add(h)
-			if id == len(c.callers) {
-				c.callers = append(c.callers, nil)
-			}
-			countVote(&c.callers[id], ms[k+wayMethods])
 		}
 	}
 }
@@ -660,11 +669,11 @@ func countVote(vs *[]vote, m MethodID) {
 	}
 }
 
-// called tells whether other methods than m call what fs begins with.
-func (c *consensus) called(fs []FrameID, m MethodID) bool {
+// called tells whether other methods than m call the stretch of so many methods that fs begins with.
+func (c *consensus) called(fs []FrameID, m MethodID, way int) bool {
 	c.learned.Do(c.learnCallers)
-	h := uint64(0)
-	for _, f := range slices.Backward(fs[:min(wayMethods, len(fs))]) {
+	h := uint64(way)
+	for _, f := range slices.Backward(fs[:min(way, len(fs))]) {
 		h = outward(h, c.method(f))
 	}
 	id := c.ways.get(h)

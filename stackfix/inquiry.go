@@ -161,7 +161,7 @@ func (q *inquiry) extend(b *block, p *part, x *finding) {
 	}
 	for _, id := range slices.Backward(ids[:]) {
 		if q.assemble(&q.votes, id, b.time, false); q.votes.enough(innerVotes) {
-			q.inner(p, &q.votes)
+			q.inner(b, p, &q.votes)
 			return
 		}
 	}
@@ -302,9 +302,9 @@ func (q *inquiry) sameUntil(a, b []FrameID, inlined int) (i, j int) {
 // was measured is better.
 func unanimous(n int) float64 { return float64(n+1) / float64(n+2) }
 
-// inner puts frames above p as long as all witnesses show them, and nothing else in
+// inner puts frames above p, what is known of b, as long as all witnesses show them, and nothing else in
 // the recording calls what they call.
-func (q *inquiry) inner(p *part, a *assembly) {
+func (q *inquiry) inner(b *block, p *part, a *assembly) {
 	up := q.fs[:0]
 	votes := a.n
 	for len(up) < mostFrames {
@@ -318,15 +318,38 @@ func (q *inquiry) inner(p *part, a *assembly) {
 	slices.Reverse(up)
 	q.fs = q.t.AppendFrames(up, p.stack)
 	n := len(up)
+	overlapped := n - q.overlapped(b, p, n)
 	from := n
-	for from > 0 && !q.called(q.fs[from:], q.method(q.fs[from-1])) {
-		from--
+	for ; from > 0; from-- {
+		fs, m := q.fs[from:], q.method(q.fs[from-1])
+		if q.called(fs, m, wayMethods) && (from <= overlapped || q.called(fs, m, longWay)) {
+			break
+		}
 	}
 	if from == n {
 		return
 	}
 	q.found.inner = append(q.found.inner, q.fs[from:]...)
 	p.conf = min(p.conf, unanimous(votes))
+}
+
+// overlapped returns how many of the innermost n frames that all witnesses show above p, q.fs, are those that b was
+// extended by.
+func (q *inquiry) overlapped(b *block, p *part, n int) int {
+	if float64(b.conf) < sureOverlap {
+		return 0
+	}
+	known := q.t.Depth(p.stack) - q.t.Depth(b.stack)
+	above := q.t.up(b.ext, q.t.Depth(b.ext)-q.t.Depth(b.stack))
+	k := 0
+	for ; above != 0 && k < n+known; k++ {
+		callers, f := q.t.Node(above)
+		if q.method(f) != q.method(q.fs[n+known-k-1]) {
+			break
+		}
+		above = callers
+	}
+	return max(0, k-known)
 }
 
 // next returns the frame that calls what the camps have seen so far, and how many know it;

@@ -1,0 +1,74 @@
+package stackfix
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/stackfix/stacks"
+)
+
+// TestMiddlewares holds that a chain of a few kinds of middleware, each of which may call each, does not hide what the
+// stacks around a cut one and all that hold the same call sites show.
+func TestMiddlewares(t *testing.T) {
+	const kinds, chain, perKind = 4, 40, 4
+	rng := rand.New(rand.NewPCG(3, 1))
+	order := make([]int, chain)
+	for i := range order {
+		order[i] = rng.IntN(kinds)
+	}
+	// the first frame of a middleware is the one method that all call by, the last one calls the next
+	pipeline := []FrameID{1, 2, 3}
+	for _, k := range order {
+		pipeline = append(pipeline, 4, 5, FrameID(10+2*k), FrameID(11+2*k))
+	}
+	tree := stacks.NewTree()
+	var samples []Sample
+	var truth []StackID
+	at, handler := 0, []FrameID(nil)
+	for i := range 6000 {
+		// a request goes down the chain, works, and goes back up
+		switch {
+		case at < chain && len(handler) == 0 && rng.IntN(40) > 0:
+			at = min(chain, at+1+rng.IntN(6))
+		case at == chain && rng.IntN(8) > 0:
+			handler = handler[:rng.IntN(len(handler)+1)]
+			for range rng.IntN(8) {
+				handler = append(handler, 30+rng.Uint32N(20))
+			}
+		default:
+			at, handler = rng.IntN(6), nil
+		}
+		fs := append(append([]FrameID{}, pipeline[:3+perKind*at]...), handler...)
+		fs = append(fs, 60+rng.Uint32N(4))
+		s := Sample{Time: int64(i) * 2e6, Stack: tree.Add(fs[max(0, len(fs)-testLimit):]...)}
+		if len(fs) >= testLimit {
+			s.Cut = Depth
+		}
+		samples, truth = append(samples, s), append(truth, tree.Add(fs...))
+	}
+	res := fix(tree, Names{}, []recorded{{Samples: samples}}, Options{Bridge: testBridge})
+	missing, restored, wrong := 0, 0, 0
+	for _, r := range res.Repairs[0] {
+		lost := tree.Depth(truth[r.Index]) - tree.Depth(samples[r.Index].Stack)
+		missing += lost
+		restored += int(r.Restored)
+		full := tree.AppendFrames(nil, truth[r.Index])
+		shown := tree.AppendFrames(nil, r.Stack)
+		if r.How != Bridge {
+			if r.Stack != truth[r.Index] {
+				wrong++
+			}
+			continue
+		}
+		above := int(r.Above) + tree.Depth(samples[r.Index].Stack)
+		base := len(shown) - above - 1
+		if base+above > len(full) || !slices.Equal(full[:base], shown[:base]) || !slices.Equal(full[len(full)-above:], shown[base+1:]) {
+			wrong++
+		}
+	}
+	assert.Zero(t, wrong)
+	assert.Greater(t, 10*restored, missing, "of %d bridged stacks, %d frames are missing", res.Stats.How[Bridge], missing)
+}
