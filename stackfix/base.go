@@ -139,6 +139,9 @@ func (b *bases) of(r *run) []StackID {
 			base = root
 		}
 		b.out[k] = b.trim(base, x.stack)
+		if b.out[k] == 0 && r.steady() {
+			b.out[k] = b.trim(b.t.up(x.between, 1), x.stack)
+		}
 	})
 	return b.out
 }
@@ -180,6 +183,13 @@ func (r *root) share(t *climber, s StackID) {
 	if len(r.some) < fewKnown && !slices.Contains(r.some, s) {
 		r.some = append(r.some, s)
 	}
+}
+
+// steady tells whether what a thread begins with hardly ever changes, as far as known stacks show: what the stacks before
+// and after one begin with, at whatever call there, it begins with too. It is so where that is the entry point of a
+// program or of a thread, which stays open, and not where native code calls in again and again.
+func (r *run) steady() bool {
+	return r.steps >= fewCalls && float64(r.changes) <= (1-baseConfidence)*float64(r.steps)
 }
 
 // root returns the root frames that all known stacks of r share.

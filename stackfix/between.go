@@ -14,7 +14,8 @@ const againstBits = 8
 const rarelyLeft = 0.01
 
 // enclose notes for each open block of r what the recorded whole stacks before and after
-// it share. The innermost frame of either may be at another call in between, and does not count.
+// it share. The innermost frame of either may be at another call in between, and does not count. Where they share none,
+// the outermost method that they begin with does, whatever it calls.
 func (e *engine) enclose(r *run) {
 	last := -1
 	for k := range r.blocks {
@@ -22,7 +23,11 @@ func (e *engine) enclose(r *run) {
 			continue
 		}
 		if last >= 0 && k > last+1 {
-			s := e.t.shared(e.t.Parent(r.blocks[last].ext), e.t.Parent(r.blocks[k].ext))
+			x, y := e.t.Parent(r.blocks[last].ext), e.t.Parent(r.blocks[k].ext)
+			s := e.t.shared(x, y)
+			if first := e.t.up(x, 1); s == 0 && y != 0 && e.method(e.t.Frame(first)) == e.method(e.t.Frame(e.t.up(y, 1))) {
+				s = first
+			}
 			for j := last + 1; j < k; j++ {
 				r.blocks[j].between = s
 			}

@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,4 +32,34 @@ func TestWithin(t *testing.T) {
 		})
 	}
 	assert.Equal(t, between, newEngine(tree, Names{}, Options{}).within(between, 0), "nothing is known around")
+}
+
+// TestSteady holds that what a thread begins with all the time is known of its cut stacks too, at whatever call, and that
+// none gets an answer that begins otherwise.
+func TestSteady(t *testing.T) {
+	const entry, pool, native, work = 4, 8, 12, 16 // methods, each with four call sites
+	for name, x := range map[string]struct {
+		roots []FrameID // of the whole stacks of the thread, again and again
+		want  []FrameID
+	}{
+		"an entry point that calls this and that":   {[]FrameID{entry, entry + 1, entry + 2}, []FrameID{entry, testBridge}},
+		"native code that calls now this, now that": {[]FrameID{entry, entry + 1, native}, []FrameID{pool}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const samples, at = 90, 31
+			tree := stacks.NewTree()
+			lost := []FrameID{work, 20, 24, 28, 32, 36, 40, 44}
+			var own, others []Sample
+			for i := range FrameID(samples) {
+				own = append(own, Sample{Time: int64(i) * 4e6, Stack: tree.Add(x.roots[int(i)%len(x.roots)], 200+4*i, 600)})
+				for k := range FrameID(4) { // the same work where another thread begins
+					others = append(others, Sample{Time: int64(i)*4e6 + int64(k)*1e6, Stack: tree.Add(append([]FrameID{pool}, append(lost, 604+4*k)...)...)})
+				}
+			}
+			own = slices.Insert(own, at, Sample{Time: own[at].Time - 2e6, Stack: tree.Add(append(lost, 700)...), Cut: Depth})
+			res := fix(tree, site{}, []recorded{{Samples: own}, {Samples: others}}, Options{Bridge: testBridge, MinConfidence: 0.3})
+			got := tree.AppendFrames(nil, res.Repairs[0][0].Stack)
+			assert.Equal(t, append(x.want, append(lost, 700)...), got)
+		})
+	}
 }

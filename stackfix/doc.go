@@ -78,7 +78,9 @@
 //
 //  8. Other stacks vote, whole ones on what such a stack begins with and all on what stands
 //     right above it: those nearest in time, of any thread, that hold the eight or sixteen
-//     call sites it goes on with. What all agree in is shown before and behind the bridge.
+//     call sites it goes on with. What all agree in is shown before and behind the bridge; right
+//     above the stack as long as nothing else was seen to call the six methods below, or, of what
+//     its neighbours overlap too, the twenty-four methods below.
 //     Where they know several ways in, the recorded whole stacks before and after may show
 //     which one to take, if the voters themselves took the way that the stacks around
 //     theirs show. Where all agree to the last frame, or an answer of step 6 that was not

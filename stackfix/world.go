@@ -34,8 +34,10 @@ type run struct {
 	thread int
 	blocks []block
 	firsts []first
-	root   root    // of the blocks that are given
-	open   []int32 // blocks of which the whole stack is not known yet
+	root   root // of the blocks that are given
+	// how many of the given blocks are known, and how many of these begin with another method than the one before
+	steps, changes int32
+	open           []int32 // blocks of which the whole stack is not known yet
 }
 
 // A first is where a stack comes first in a world, if no block is kept there.
@@ -234,13 +236,15 @@ type builder struct {
 	kept   bool  // it is in the run
 	held   block // the newest known block, if it is not in the run
 	holds  bool
-	after  bool // no known block came since one that is not rooted
+	after  bool     // no known block came since one that is not rooted
+	outer  MethodID // that the newest known block begins with
 }
 
 // byStack is what a builder knows of a stack.
 type byStack struct {
-	n   int32 // given blocks of the thread
-	run int32 // 1 + the last run that has a given block of it
+	n     int32    // given blocks of the thread
+	run   int32    // 1 + the last run that has a given block of it
+	outer MethodID // that it begins with
 }
 
 func (e *engine) build(w *world) *builder {
@@ -337,11 +341,21 @@ func (m *builder) count(r *run, b *block) bool {
 	x := &m.of[i]
 	if x.n++; x.n == 1 {
 		m.stacks = append(m.stacks, b.ext)
+		if b.ext != 0 {
+			x.outer = m.method(m.t.Frame(m.t.up(b.ext, 1)))
+		}
 	}
 	first := x.run == 0
 	if b.known() && x.run != int32(len(m.w.runs)) {
 		r.root.share(m.t, b.ext)
 	}
 	x.run = int32(len(m.w.runs))
+	if b.known() {
+		if r.steps > 0 && x.outer != m.outer {
+			r.changes++
+		}
+		r.steps++
+		m.outer = x.outer
+	}
 	return first
 }
