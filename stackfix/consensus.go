@@ -16,6 +16,7 @@ import (
 const (
 	outerSites = 8 // call sites of a context that tells what a stack begins with
 	innerSites = 16
+	longSites  = 32 // of one that tells all that is missing, as the others may
 	mostVotes  = 96 // of the stacks that hold a context, those nearest in time
 	// mostSeen is how many sightings of a context are looked at for these: a thread that waits
 	// shows one stack thousands of times.
@@ -54,7 +55,10 @@ const (
 )
 
 // contextSites are the lengths of contexts.
-var contextSites = [...]int{outerSites, innerSites}
+var contextSites = [...]int{outerSites, innerSites, longSites}
+
+// innerContexts is how many of them tell what stands right above a stack.
+const innerContexts = 2
 
 // contexts are the numbers of the contexts of one stack, or those that end with one frame: 1 and
 // more, 0 if it has none of this length.
@@ -574,7 +578,7 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 	n := c.t.Len()
 	at = c.pad.list(n)
 	ends = append(c.lastEnds[:0], ending{})
-	way := append(c.way[:0], 0)            // the hash of the frames down to each of a path, from innerSites further out on
+	way := append(c.way[:0], 0)            // the hash of the frames down to each of a path, from longSites further out on
 	last := StackID(0)                     // where that path ends
 	for s := StackID(1); int(s) < n; s++ { // callers come before what they call
 		callers, f := c.t.Node(s)
@@ -584,7 +588,7 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 		}
 		c.fs = append(c.fs[:0], f)
 		a := callers
-		for ; a != 0 && a != last && len(c.fs) <= innerSites; a = c.t.Parent(a) {
+		for ; a != 0 && a != last && len(c.fs) <= longSites; a = c.t.Parent(a) {
 			c.fs = append(c.fs, c.t.Frame(a))
 		}
 		if a == 0 || a != last {

@@ -156,10 +156,10 @@ func (q *inquiry) extend(b *block, p *part, x *finding) {
 	x.whole, x.inner = x.whole[:0], x.inner[:0]
 	q.found, q.met = x, reach(q.met, len(q.spots))
 	ids := q.of[p.stack]
-	if q.outer(b, p, ids[0]); b.rooted {
+	if q.outer(b, p, ids[0]); b.rooted || q.complete(b, p, ids) {
 		return
 	}
-	for _, id := range slices.Backward(ids[:]) {
+	for _, id := range slices.Backward(ids[:innerContexts]) {
 		if q.assemble(&q.votes, id, b.time, false); q.votes.enough(innerVotes) {
 			q.inner(b, p, &q.votes)
 			return
@@ -186,9 +186,27 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 	if !all.enough(outerVotes) || !q.fair || !samePhase(all.votes) {
 		return
 	}
-	if !q.agree(b, p, all) && !q.confirm(b, p, all) && b.between != 0 {
+	if !q.agree(b, p, all, outerSites) && !q.confirm(b, p, all) && b.between != 0 {
 		q.followRoute(b, p, all.votes)
 	}
+}
+
+// complete roots b if the whole stacks that hold one of its longer contexts show the same above it, and reports whether
+// they do. Where code repeats itself, as a chain of middleware does, a short one is there more than once.
+func (q *inquiry) complete(b *block, p *part, ids contexts) bool {
+	all := &q.votes
+	for i := len(ids) - 1; i > 0 && q.fair; i-- {
+		q.assemble(all, ids[i], b.time, true)
+		if !all.enough(outerVotes) || !samePhase(all.votes) {
+			continue
+		}
+		base, conf := p.base, p.baseConf
+		if q.agree(b, p, all, contextSites[i]) {
+			return true
+		}
+		p.base, p.baseConf = base, conf // fewer agree in it than of a shorter context
+	}
+	return false
 }
 
 // compare finds out how many frames each camp begins with as the first one does.
@@ -209,8 +227,8 @@ func (q *inquiry) compare(all *assembly) {
 }
 
 // agree takes what all votes agree in, of the nearest ones to the last frame, and reports whether
-// that is all that was missing.
-func (q *inquiry) agree(b *block, p *part, all *assembly) bool {
+// that is all that was missing. The votes are for a context of so many sites.
+func (q *inquiry) agree(b *block, p *part, all *assembly, sites int) bool {
 	q.compare(all)
 	above := all.camps[0].above
 	depth := q.t.Depth(above)
@@ -235,7 +253,7 @@ func (q *inquiry) agree(b *block, p *part, all *assembly) bool {
 				n = q.sharedFrom(int(all.common[i]), above, n, x.above, mostInlined)
 			}
 		}
-		if q.complete(b, p, all.votes[:near], n) {
+		if q.completed(b, p, all.votes[:near], n, sites) {
 			return true
 		}
 		if n > q.t.Depth(p.base) {

@@ -85,7 +85,7 @@ func (q *inquiry) hear(b *block, votes *assembly) (h hearing) {
 	}
 	h.otherwise, h.both = met[0] && !show[0], show[0] && show[1]
 	q.fs = q.t.AppendFrames(q.fs[:0], b.stack)
-	h.comesAgain = q.comesAgain(q.fs)
+	h.comesAgain = q.comesAgain(q.fs, turnSites)
 	return h
 }
 

@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -71,4 +72,48 @@ func TestMiddlewares(t *testing.T) {
 	}
 	assert.Zero(t, wrong)
 	assert.Greater(t, 10*restored, missing, "of %d bridged stacks, %d frames are missing", res.Stats.How[Bridge], missing)
+}
+
+// TestLongContext holds that a stack which begins with what comes again in others is whole where all that hold more of
+// it show the same.
+func TestLongContext(t *testing.T) {
+	row := func(from, n FrameID) (fs []FrameID) {
+		for f := from; f < from+n; f++ {
+			fs = append(fs, f)
+		}
+		return fs
+	}
+	turn := row(10, outerSites)
+	for name, x := range map[string]struct {
+		below int // sites that are recorded below the turn
+		whole bool
+	}{
+		"long enough to tell": {longSites, true},
+		"too short":           {4, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := stacks.NewTree()
+			above := slices.Concat([]FrameID{1, 2, 3}, turn, row(40, 5)) // the turn comes twice
+			below := row(100, FrameID(x.below))
+			var samples []Sample
+			for i := range FrameID(40) {
+				s := Sample{Time: int64(i) * lookTime, Stack: tree.Add(slices.Concat(above, turn, below, row(200+i, 1))...)}
+				if samples = append(samples, s); i == 20 {
+					s.Stack, s.Cut = tree.Add(slices.Concat(turn, below, row(300, 1))...), Depth
+					samples = append(samples, s)
+				}
+			}
+			s := newSolver(tree, Names{}, Options{Bridge: testBridge})
+			w, _ := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
+			s.newConsensus(w, nil)
+			for b := range w.runs[0].all() {
+				if b.cut == Depth {
+					assert.Equal(t, x.whole, b.rooted)
+					if x.whole {
+						assert.Equal(t, slices.Concat(above, turn, below, row(300, 1)), s.t.AppendFrames(nil, b.ext))
+					}
+				}
+			}
+		})
+	}
 }

@@ -72,7 +72,7 @@ func (q *inquiry) followRoute(b *block, p *part, votes []ballot) {
 	for {
 		d := q.agreed(votes)
 		if sure < math.MaxInt && d > q.t.Depth(p.base) {
-			if q.complete(b, p, votes, d) {
+			if q.completed(b, p, votes, d, turnSites) {
 				return
 			}
 			p.base, p.baseConf = q.t.up(votes[0].above, d), min(unanimous(sure), q.firm(votes))
@@ -173,14 +173,14 @@ func followed(votes []ballot, d int) (n, right int) {
 	return n, right
 }
 
-// complete roots b if the votes agree, to the last, in d frames that stand above it, and
-// nothing speaks against them.
-func (q *inquiry) complete(b *block, p *part, votes []ballot, d int) bool {
+// completed roots b if the votes agree, to the last, in d frames that stand above it, and
+// nothing speaks against them, nor do so many call sites come again. It reports whether it does.
+func (q *inquiry) completed(b *block, p *part, votes []ballot, d, sites int) bool {
 	if len(votes) < wholeVotes || slices.ContainsFunc(votes, func(v ballot) bool { return q.t.Depth(v.above) != d }) {
 		return false
 	}
 	q.fs = q.t.AppendFrames(q.fs[:0], votes[0].above)
-	return q.believe(b, p, votes, q.fs, unanimous(len(votes)))
+	return q.believe(b, p, votes, q.fs, sites, unanimous(len(votes)))
 }
 
 // confirm roots b by the answer that was not sure enough, if the votes are for it.
@@ -197,7 +197,7 @@ func (q *inquiry) confirm(b *block, p *part, all *assembly) bool {
 			return false // the nearest
 		}
 	}
-	return float64(votes) >= sameVotes*float64(all.n) && q.believe(b, p, all.votes, guess, confirmed)
+	return float64(votes) >= sameVotes*float64(all.n) && q.believe(b, p, all.votes, guess, turnSites, confirmed)
 }
 
 // second roots b by the answer that a second opinion gives too, if a vote is for it: the nearest
@@ -249,10 +249,10 @@ func (q *inquiry) shows(s StackID, fs []FrameID) bool {
 // believe roots b by what stands above it, if nothing speaks against that. What was seen
 // before it only, or after it, may be another phase of the program: all such answers were wrong
 // in a service that starts.
-func (q *inquiry) believe(b *block, p *part, votes []ballot, above []FrameID, conf float64) bool {
+func (q *inquiry) believe(b *block, p *part, votes []ballot, above []FrameID, sites int, conf float64) bool {
 	n := len(above)
 	q.found.whole = q.t.AppendFrames(append(q.found.whole[:0], above...), p.stack)
-	if conf < q.minConf || q.comesAgain(q.found.whole[n:]) || !seenAround(votes) || q.short.untimely(0, q.found.whole, b) ||
+	if conf < q.minConf || q.comesAgain(q.found.whole[n:], sites) || !seenAround(votes) || q.short.untimely(0, q.found.whole, b) ||
 		q.cal.enclosing.rare(rarelyLeft) && q.leaves(0, q.found.whole, b.between) {
 		q.found.whole = q.found.whole[:0]
 		return false
@@ -275,11 +275,11 @@ func samePhase(votes []ballot) bool {
 	return slices.ContainsFunc(votes, near) || seenAround(votes)
 }
 
-// comesAgain tells whether turnSites methods that fs begins with come again in it.
-func (q *inquiry) comesAgain(fs []FrameID) bool {
+// comesAgain tells whether so many methods that fs begins with come again in it.
+func (q *inquiry) comesAgain(fs []FrameID, sites int) bool {
 	same := func(a, b FrameID) bool { return q.method(a) == q.method(b) }
-	for i := 1; i+turnSites <= len(fs); i++ {
-		if slices.EqualFunc(fs[:turnSites], fs[i:i+turnSites], same) {
+	for i := 1; i+sites <= len(fs); i++ {
+		if slices.EqualFunc(fs[:sites], fs[i:i+sites], same) {
 			return true
 		}
 	}

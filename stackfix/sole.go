@@ -138,7 +138,7 @@ func (c *consensus) followSole(sole *soleCallers, open []*block) {
 		if !ok {
 			up, begins := sole.climb(c.engine, p.stack)
 			c.fs = c.t.AppendFrames(append(c.fs[:0], up...), p.stack)
-			x.rooted = begins && !q.comesAgain(c.fs[len(up):])
+			x.rooted = begins && !q.comesAgain(c.fs[len(up):], turnSites)
 			if begins && !x.rooted && len(up) > 0 {
 				c.fs = c.fs[1:] // something is missing, but not behind where threads begin
 			}
