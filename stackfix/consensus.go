@@ -171,10 +171,16 @@ func (e *engine) newConsensus(w *world, left map[*block]remnant) *consensus {
 			sole = c.learnSole(w)
 		}
 	})
+	if c.stopped() {
+		return c
+	}
 	c.local(w)
 	longer := open
 	for range partRounds {
 		longer = c.answerAll(longer)
+	}
+	if c.stopped() {
+		return c
 	}
 	c.followSole(sole, open)
 	c.all, c.seen, c.spots, c.shows, c.of, c.lastEnds = nil, nil, nil, nil, nil, nil // only the parts are asked for from here on
@@ -207,6 +213,9 @@ func (c *consensus) answerAll(open []*block) (longer []*block) {
 	for _, some := range c.divide(open, max(mostSightings, n/portions)) {
 		c.ask(some)
 		c.see()
+		if c.stopped() {
+			break
+		}
 		longer = append(longer, c.answer(some)...)
 	}
 	return longer
@@ -268,6 +277,9 @@ func (c *consensus) answer(open []*block) (longer []*block) {
 			q.extend(some[i], c.parts[some[i]], &found[i])
 			q.end()
 		})
+		if c.stopped() {
+			return nil
+		}
 		for i, b := range some {
 			switch x := &found[i]; {
 			case len(x.whole) > 0:
@@ -312,6 +324,9 @@ func (c *consensus) call(w *world) {
 		}
 		from[i+1] = n
 	})
+	if c.stopped() {
+		return
+	}
 	for i := range w.runs {
 		from[i+1] += from[i]
 	}
@@ -334,6 +349,9 @@ func (c *consensus) call(w *world) {
 			k++
 		}
 	})
+	if c.stopped() {
+		return
+	}
 	c.witnesses, c.times, c.stackOf = make([]witness, n), make([]int64, n), make([]int32, n)
 	var stacks numbering
 	for i, x := range mergeTurns(order) {
@@ -531,6 +549,9 @@ func (c *consensus) see() {
 			}
 		}
 	})
+	if c.stopped() {
+		return
+	}
 	c.seen = make([][]sighting, len(c.counts))
 	at := 0
 	for id, some := range c.counts {

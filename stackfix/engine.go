@@ -9,14 +9,15 @@ import (
 // engine is the state of one Fix. What it tries out before a repair leaves no trace in
 // the tree.
 type engine struct {
+	*stop
 	opts    Options
 	minConf float64
 	t       *climber
-	mth     []MethodID // of each frame
-	methods int        // numbers of methods are below it
-	each    func(n int, f func(i int))
-	bridges bool // some stacks hold the bridge already
-	byName  bool // nearly each frame is its own method: call sites cannot be told apart
+	mth     []MethodID                 // of each frame
+	methods int                        // numbers of methods are below it
+	each    func(n int, f func(i int)) // Options.Each; once stopped it leaves calls out
+	bridges bool                       // some stacks hold the bridge already
+	byName  bool                       // nearly each frame is its own method: call sites cannot be told apart
 
 	// of the process
 	cal     calibration
@@ -34,13 +35,17 @@ type engine struct {
 }
 
 func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
-	e := &engine{opts: opts, minConf: opts.MinConfidence, t: newClimber(tree), least: fewCalls, each: opts.Each}
-	if e.each == nil {
-		e.each = func(n int, f func(i int)) {
-			for i := range n {
+	e := &engine{opts: opts, minConf: opts.MinConfidence, t: newClimber(tree), least: fewCalls}
+	e.each = func(n int, f func(i int)) {
+		each := opts.Each
+		if each == nil {
+			each = inTurn
+		}
+		each(n, func(i int) {
+			if !e.stopped() {
 				f(i)
 			}
-		}
+		})
 	}
 	if e.minConf == 0 {
 		e.minConf = DefaultConfidence
@@ -63,14 +68,23 @@ func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
 	return e
 }
 
+// inTurn is an Options.Each that does one after the other.
+func inTurn(n int, f func(i int)) {
+	for i := range n {
+		f(i)
+	}
+}
+
 // fix repairs the threads of one process, hands on what it found and counts it in res.
 func (s *solver) fix(threads []Thread, which []int, res *Result) {
 	w, ok := s.load(threads, which, mostCuts)
-	if !ok {
+	switch {
+	case s.stopped():
+	case ok:
+		s.fixWorld(w, res)
+	default:
 		s.inSections(threads, which, res)
-		return
 	}
-	s.fixWorld(w, res)
 }
 
 // fixWorld repairs a world, hands on what it found and counts it in res.
@@ -80,18 +94,23 @@ func (s *solver) fixWorld(w *world, res *Result) {
 	if open {
 		s.repair(w)
 	}
+	if s.stopped() {
+		return
+	}
 	d := s.newReview(w)
 	reviewed := open && s.minConf <= 1
 	if reviewed {
 		d.takeBack()
 	}
 	parts := s.newConsensus(w, d.left)
-	if reviewed {
+	if reviewed && !s.stopped() {
 		s.lastOpinion(parts, d)
 		d.takeBack()
 		parts.keep(d.left)
 	}
-	s.result(w, parts, res)
+	if !s.stopped() {
+		s.result(w, parts, res)
+	}
 }
 
 func (e *engine) method(f FrameID) MethodID { return e.mth[f] }
@@ -199,6 +218,9 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 	known := e.newBases(w)
 	var repairs []Repair
 	for i := range w.runs {
+		if e.stopped() {
+			return
+		}
 		r := &w.runs[i]
 		base := known.of(r)
 		repairs = repairs[:0]

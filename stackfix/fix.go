@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"context"
 	"iter"
 
 	"github.com/tracefix/tracefix/stackfix/stacks"
@@ -11,6 +12,14 @@ import (
 // the arguments. Processes are repaired apart: one is no evidence for another, and one
 // in which nothing is cut costs no more than to read its samples.
 func Fix(tree *stacks.Tree, frames Frames, threads []Thread, opts Options) Result {
+	res, _ := FixContext(context.Background(), tree, frames, threads, opts) // it does not end
+	return res
+}
+
+// FixContext is Fix that gives up when ctx ends: soon after that its error is returned, with no Result. What Options.Found took
+// until then is not all there is, and stacks may have come to the tree.
+func FixContext(ctx context.Context, tree *stacks.Tree, frames Frames, threads []Thread, opts Options) (Result, error) {
+	ends := &stop{ctx: ctx}
 	of := map[uint32][]int{}
 	var processes []uint32
 	for i := range threads {
@@ -26,24 +35,32 @@ func Fix(tree *stacks.Tree, frames Frames, threads []Thread, opts Options) Resul
 	}
 	var s *solver
 	for _, p := range processes {
-		if n, cut := look(threads, of[p]); !cut {
+		n, cut := look(ends, threads, of[p])
+		if ends.stopped() {
+			break
+		}
+		if !cut {
 			res.Stats.Samples += n
 			continue
 		}
 		if s == nil {
 			s = newSolver(tree, frames, opts)
+			s.stop = ends
 		}
 		s.fix(threads, of[p], &res)
 	}
-	return res
+	if ends.stopped() {
+		return Result{}, ctx.Err()
+	}
+	return res, nil
 }
 
 // look tells whether a sample of these threads is cut; if none is, also how many
 // there are.
-func look(threads []Thread, which []int) (n int, cut bool) {
+func look(ends *stop, threads []Thread, which []int) (n int, cut bool) {
 	for _, i := range which {
 		for s := range threads[i].from(0) {
-			if s.Cut != Whole {
+			if s.Cut != Whole || ends.stoppedAt(n) {
 				return 0, true
 			}
 			n++

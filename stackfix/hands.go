@@ -90,6 +90,9 @@ func (e *solver) passBeside(shares []share) (changed int) {
 		h.searchThread(&shares[uint32(order[i])])
 	})
 	e.dismissHands()
+	if e.stopped() {
+		return 0 // and what was found is of no use: it has stacks that are not in the tree
+	}
 	for i := range shares {
 		changed += shares[i].changed
 		e.takeOver(&shares[i])

@@ -53,7 +53,7 @@ func (e *solver) secondOpinion() {
 			for ; k < len(bs) && !bs[k].rooted; k++ {
 				ask = ask || bs[k].confirmable
 			}
-			if ask && k-from <= mostInRow {
+			if ask && k-from <= mostInRow && !e.stopped() {
 				e.learnThread(ri)
 				e.confirmRow(bs, from, k)
 			}

@@ -128,7 +128,7 @@ func (s *solver) lastOpinion(parts *consensus, d *review) {
 				_, may := doubts[&bs[k]]
 				ask = ask || may
 			}
-			if !ask || k-from > mostInLongRow {
+			if !ask || k-from > mostInLongRow || s.stopped() {
 				continue
 			}
 			if !ready {

@@ -170,6 +170,9 @@ func (d *review) findPlaces(all []suspect) {
 			c.askFor(slices.Values(some))
 		}
 		c.see()
+		if d.stopped() {
+			break
+		}
 		callers := c.callersOf()
 		d.each(len(all), func(i int) {
 			x := &all[i]

@@ -39,11 +39,11 @@ func (s *section) clip(thread int, first, n int32) (at, left int32) {
 func (s *solver) inSections(threads []Thread, which []int, res *Result) {
 	part := slices.Clone(threads)
 	next := make([]int32, len(which)) // by thread: the first sample of the next section
-	for _, b := range sectionBounds(threads, which) {
+	for _, b := range sectionBounds(s.stop, threads, which) {
 		sec := section{keep: map[int]cutout{}}
 		var in []int
 		for k, i := range which {
-			c, after := cut(&threads[i], next[k], b)
+			c, after := cut(s.stop, &threads[i], next[k], b)
 			next[k] = after
 			if c.from < c.to {
 				in = append(in, i)
@@ -54,6 +54,9 @@ func (s *solver) inSections(threads []Thread, which []int, res *Result) {
 		}
 		s.section = &sec
 		w, _ := s.load(part, in, math.MaxInt)
+		if s.stopped() {
+			break
+		}
 		s.fixWorld(w, res)
 	}
 	s.section = nil
@@ -67,7 +70,7 @@ type sectionBound struct {
 }
 
 // cut finds the samples of a section, which is not before number lo, and where the next one begins.
-func cut(t *Thread, lo int32, b sectionBound) (c cutout, next int32) {
+func cut(ends *stop, t *Thread, lo int32, b sectionBound) (c cutout, next int32) {
 	i := lo
 	c = cutout{-1, -1, -1, -1}
 	next = -1
@@ -81,7 +84,7 @@ func cut(t *Thread, lo int32, b sectionBound) (c cutout, next int32) {
 		reach(&c.from, s.Time >= b.begin)
 		reach(&c.to, s.Time >= b.end && !b.last)
 		reach(&next, s.Time >= b.next)
-		if s.Time >= b.before && !b.last {
+		if s.Time >= b.before && !b.last || ends.stoppedAt(int(i)) {
 			break
 		}
 		i++
@@ -116,12 +119,15 @@ func (c cutout) samples(t *Thread) func(from int) iter.Seq[Sample] {
 }
 
 // sectionBounds divides the time of a process so that each section has about as many cuts, not more than mostCuts.
-func sectionBounds(threads []Thread, which []int) []sectionBound {
+func sectionBounds(ends *stop, threads []Thread, which []int) []sectionBound {
 	var times []int64 // of one cut of so many
-	every, cuts := 1, 0
+	every, cuts, n := 1, 0, 0
 	for _, i := range which {
 		var last Sample
 		for s := range threads[i].from(0) {
+			if n++; ends.stoppedAt(n) {
+				return nil
+			}
 			if s.Cut != Whole && (s.Stack != last.Stack || s.Cut != last.Cut) {
 				if cuts%every == 0 {
 					times = append(times, s.Time)
@@ -137,7 +143,7 @@ func sectionBounds(threads []Thread, which []int) []sectionBound {
 		}
 	}
 	slices.Sort(times)
-	n := (cuts + mostCuts - 1) / mostCuts
+	n = (cuts + mostCuts - 1) / mostCuts
 	at := func(section float64) int64 {
 		k := int(section / float64(n) * float64(len(times)))
 		if k <= 0 {

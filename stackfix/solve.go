@@ -124,6 +124,9 @@ func (e *solver) search(s stage) {
 		}
 	}
 	for range mostRounds {
+		if e.stopped() {
+			return
+		}
 		if e.round > 0 { // or it is prepared
 			e.retain.finish()
 			e.updateIndex()
@@ -187,6 +190,9 @@ func (e *solver) passRun(ri int) int {
 	bs := r.blocks
 	last, next := -1, -1
 	for j, k32 := range r.open {
+		if j%blocksPerAsk == 0 && e.stopped() {
+			break
+		}
 		k := int(k32)
 		blk := &bs[k]
 		if k > 0 && bs[k-1].rooted {

@@ -46,11 +46,17 @@ func enough(w *world, cuts, depth int) int {
 // before.
 func (s *solver) repair(w *world) []row {
 	trial := s.trial(w)
+	if s.stopped() {
+		return nil
+	}
 	s.cal.learn(trial.rows)
 	s.cal.enclosing = trial.enclosing
 	s.least = trial.least
 	s.solve()
 	s.hands = nil // or they would be held beside what follows
+	if s.stopped() {
+		return nil
+	}
 	s.withdraw(w)
 	s.local.forget()
 	s.secondOpinion()

@@ -120,7 +120,7 @@ type position struct {
 }
 
 // scan goes through the samples of the process from a position on, and calls begin for each
-// run that begins there and add for each block, until that returns false. Blocks are raw:
+// run that begins there and add for each block, until that returns false or all is stopped. Blocks are raw:
 // fill completes them.
 func (e *engine) scan(at position, begin func(thread int), add func(b *block) bool) {
 	for ; at.which < len(e.which); at = (position{which: at.which + 1, begins: true}) {
@@ -130,6 +130,9 @@ func (e *engine) scan(at position, begin func(thread int), add func(b *block) bo
 		var b block
 		j := at.sample
 		for s := range t.from(int(j)) {
+			if e.stoppedAt(int(j)) {
+				return
+			}
 			isFirst := j == at.sample
 			brk := isFirst && at.begins
 			for len(breaks) > 0 && breaks[0] <= s.Time {
@@ -214,7 +217,7 @@ func (e *engine) load(threads []Thread, which []int, most int) (*world, bool) {
 		}
 		return cuts <= most
 	})
-	if cuts > most {
+	if cuts > most || e.stopped() {
 		return nil, false
 	}
 	m.end()

@@ -3,7 +3,6 @@ package pass
 import (
 	"cmp"
 	"context"
-	"errors"
 	"iter"
 	"math"
 	"slices"
@@ -28,55 +27,24 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 }
 
 // FixStacksContext is FixStacks until ctx ends: then no sample and no thread was changed, and its error is returned.
-func FixStacksContext(ctx context.Context, p *profile.Profile, minConfidence float64) (st stackfix.Stats, err error) {
+func FixStacksContext(ctx context.Context, p *profile.Profile, minConfidence float64) (stackfix.Stats, error) {
 	if err := ctx.Err(); err != nil {
-		return st, err
+		return stackfix.Stats{}, err
 	}
-	defer func() {
-		// Package stackfix knows of no end but its own: a panic leads out of it, maybe from another goroutine.
-		switch what := recover(); {
-		case what == nil:
-		case isAbandoned(what):
-			st, err = stackfix.Stats{}, ctx.Err()
-		default:
-			panic(what)
-		}
-	}()
-	return fixStacks(ctx, p, minConfidence), nil
-}
-
-// errAbandoned is what a repair panics with whose context has ended.
-var errAbandoned = errors.New("the repair was abandoned")
-
-func isAbandoned(what any) bool {
-	err, ok := what.(error)
-	return ok && errors.Is(err, errAbandoned)
-}
-
-func goOn(ctx context.Context) {
-	if ctx.Err() != nil {
-		panic(errAbandoned)
-	}
-}
-
-func fixStacks(ctx context.Context, p *profile.Profile, minConfidence float64) stackfix.Stats {
 	if p.Meta.Earlier.Samples == 0 && slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Repairs.Len() > 0 }) {
-		return stackfix.Stats{}
+		return stackfix.Stats{}, nil
 	}
 	if p.Meta.Repaired {
 		minConfidence = 2
 	}
 	bridged := p.Table.Bridged()
 	opts := fixOptions(p, minConfidence)
-	opts.Each = func(n int, f func(int)) {
-		relay.Each(n, func(i int) {
-			goOn(ctx)
-			f(i)
-		})
-	}
 	nested := map[*profile.Thread]*taskAnswers{}
 	if !p.Meta.Repaired {
-		nested = resolveTasks(ctx, p, cmp.Or(minConfidence, DefaultConfidence))
+		var err error
+		if nested, err = resolveTasks(ctx, p, cmp.Or(minConfidence, DefaultConfidence)); err != nil {
+			return stackfix.Stats{}, err
+		}
 	}
 	cut := map[*profile.Process]bool{} // those in which an answer is missing: of others the samples need not be read
 	for _, t := range p.Threads {
@@ -100,7 +68,7 @@ func fixStacks(ctx context.Context, p *profile.Profile, minConfidence float64) s
 		}
 		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks}
 		if cut[t.Process] {
-			threads[i].Samples = samplesOf(ctx, t, nested[t], bridged)
+			threads[i].Samples = samplesOf(t, nested[t], bridged)
 		} else {
 			unread += t.Samples.Len()
 		}
@@ -110,19 +78,22 @@ func fixStacks(ctx context.Context, p *profile.Profile, minConfidence float64) s
 		found[i] = t.NewRepairs()
 	}
 	opts.Found = func(i int, repairs []stackfix.Repair) { keepFound(&found[i], repairs) }
-	res := stackfix.Fix(&p.Table.Tree, p.Table, threads, opts)
-	goOn(ctx) // and what follows is done whole
+	res, err := stackfix.FixContext(ctx, &p.Table.Tree, p.Table, threads, opts)
+	if err != nil {
+		return stackfix.Stats{}, err
+	}
+	// what follows is done whole
 	relay.Each(len(ordered), func(i int) {
 		apply(p.Table, ordered[i], &found[i], nested[ordered[i]])
 		found[i] = profile.Repairs{}
 	})
 	res.Stats.Samples += unread
-	return res.Stats
+	return res.Stats, nil
 }
 
 // samplesOf yields the samples of t as stackfix wants them: those whose whole stack is known
 // already are evidence like any other. bridged stacks are as whole as they can be.
-func samplesOf(ctx context.Context, t *profile.Thread, known *taskAnswers, bridged []bool) func(from int) iter.Seq[stackfix.Sample] {
+func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from int) iter.Seq[stackfix.Sample] {
 	return func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
@@ -130,9 +101,6 @@ func samplesOf(ctx context.Context, t *profile.Thread, known *taskAnswers, bridg
 			answers := known.from(from)
 			var s profile.Sample
 			for i := from; c.Read(&s); i++ {
-				if i%(1<<12) == 0 {
-					goOn(ctx)
-				}
 				out := stackfix.Sample{
 					Time:     s.Time,
 					Stack:    s.Stack,

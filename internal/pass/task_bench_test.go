@@ -20,7 +20,7 @@ func BenchmarkTaskEvents(b *testing.B) {
 	info, err := os.Stat(path)
 	require.NoError(b, err)
 	for name, run := range map[string]func(p *profile.Profile){
-		"resolve": func(p *profile.Profile) { resolveTasks(b.Context(), p, 0.9) },
+		"resolve": func(p *profile.Profile) { _, _ = resolveTasks(b.Context(), p, 0.9) },
 		"logical": LogicalStacks,
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -75,8 +75,8 @@ func (l *taskAnswers) from(index int) (c spool.Cursor[taskAnswer]) {
 const taskHow = "tasks"
 
 // resolveTasks finds the whole stacks of cut samples of p, by thread, in order, where that is
-// right with minConfidence at least. It adds stacks to the table and changes nothing else.
-func resolveTasks(ctx context.Context, p *profile.Profile, minConfidence float64) map[*profile.Thread]*taskAnswers {
+// right with minConfidence at least. It adds stacks to the table and changes nothing else. An error is of ctx.
+func resolveTasks(ctx context.Context, p *profile.Profile, minConfidence float64) (map[*profile.Thread]*taskAnswers, error) {
 	processes := map[*profile.Process][]*profile.Thread{}
 	for _, t := range p.Threads {
 		if t.Tasks.Len() > 0 {
@@ -87,33 +87,36 @@ func resolveTasks(ctx context.Context, p *profile.Profile, minConfidence float64
 	for _, process := range p.Processes {
 		threads := processes[process]
 		if slices.ContainsFunc(threads, func(t *profile.Thread) bool { return t.Samples.Cuts() > 0 }) {
-			resolve(ctx, p, threads, minConfidence, out)
+			if err := resolve(ctx, p, threads, minConfidence, out); err != nil {
+				return nil, err
+			}
 		}
 	}
-	return out
+	return out, nil
 }
 
 // enoughProofs is how many whole stacks tell how often the answers are right as well as more do.
 const enoughProofs = 1000
 
-func resolve(ctx context.Context, p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread]*taskAnswers) {
+func resolve(ctx context.Context, p *profile.Profile, threads []*profile.Thread, minConfidence float64, out map[*profile.Thread]*taskAnswers) error {
 	r := newResolver(p, threads)
 	if r == nil {
-		return
+		return nil
 	}
-	r.goOn = func() { goOn(ctx) }
 	for _, t := range threads {
 		if t.Samples.Cuts() == 0 && r.right+r.wrong >= enoughProofs {
 			r.answers = append(r.answers, nil)
 			continue
 		}
 		r.found = &taskAnswers{list: spool.ListIn[taskAnswer](t.Samples.Spool())}
-		r.thread(t, breaks(p, t))
+		if err := r.thread(ctx, t, breaks(p, t)); err != nil {
+			return err
+		}
 		r.answers = append(r.answers, r.found)
 	}
 	confidence := float32(r.right+1) / float32(r.right+r.wrong+2)
 	if float64(confidence) < minConfidence {
-		return
+		return nil
 	}
 	for i, t := range threads {
 		if a := r.answers[i]; a.len() > 0 {
@@ -121,6 +124,7 @@ func resolve(ctx context.Context, p *profile.Profile, threads []*profile.Thread,
 			out[t] = a
 		}
 	}
+	return nil
 }
 
 // newResolver returns nil if there are no events that tell anything.
@@ -198,7 +202,6 @@ type resolver struct {
 	full         profile.StackID   // of a cut one: the whole stack, if it is another one; else 0
 	own          profile.TaskMark  // of the current sample, if there is one
 	visit        func(i int, s *profile.Sample, own *profile.TaskMark)
-	goOn         func() // if set, asked now and then; it panics if all is to end
 	path         []profile.FrameID
 	joined       []joined // by a hash
 	right, wrong int
@@ -239,15 +242,15 @@ func breaks(p *profile.Profile, t *profile.Thread) []int64 {
 	return out
 }
 
-// thread goes through the samples of a thread.
-func (r *resolver) thread(t *profile.Thread, breaks []int64) {
+// thread goes through the samples of a thread. An error is of ctx.
+func (r *resolver) thread(ctx context.Context, t *profile.Thread, breaks []int64) error {
 	r.open = r.open[:0]
 	marks := t.Tasks.Cursor()
 	next := t.Samples.Cursor()
 	var s, last profile.Sample // one for all: r.visit gets its address
 	for i, news := 0, true; next.Read(&s); i++ {
-		if i%(1<<12) == 0 && r.goOn != nil {
-			r.goOn()
+		if i%(1<<12) == 0 && ctx.Err() != nil {
+			return ctx.Err()
 		}
 		for ; len(breaks) > 0 && breaks[0] <= s.Time; breaks = breaks[1:] {
 			r.open, news = r.open[:0], true
@@ -266,6 +269,7 @@ func (r *resolver) thread(t *profile.Thread, breaks []int64) {
 		}
 		last, news = s, own != nil
 	}
+	return nil
 }
 
 // again takes a stack that the sample before had too, with nothing in between, as a thread has that waits. It returns false

@@ -160,7 +160,9 @@ func (g *program) run(n int) {
 // check resolves and holds the answers against the truth.
 func (g *program) check(least float64) {
 	g.t.Helper()
-	answers := resolveTasks(g.t.Context(), g.p, 0.9)[g.th]
+	all, err := resolveTasks(g.t.Context(), g.p, 0.9)
+	require.NoError(g.t, err)
+	answers := all[g.th]
 	cut := 0
 	for _, s := range g.th.Samples.All() {
 		if s.Cut != profile.Whole {
@@ -227,7 +229,9 @@ func TestResolveWithoutEnds(t *testing.T) {
 		for range 8 {
 			g.run(2 + g.r.IntN(30))
 		}
-		assert.Empty(t, resolveTasks(t.Context(), g.p, 0.9))
+		answers, err := resolveTasks(t.Context(), g.p, 0.9)
+		require.NoError(t, err)
+		assert.Empty(t, answers)
 	}
 }
 
@@ -239,7 +243,9 @@ func TestResolveEventsWithoutStacks(t *testing.T) {
 	for range 8 {
 		g.run(20)
 	}
-	assert.Empty(t, resolveTasks(t.Context(), g.p, 0.5), "no event shows what writes it")
+	answers, err := resolveTasks(t.Context(), g.p, 0.5)
+	require.NoError(t, err)
+	assert.Empty(t, answers, "no event shows what writes it")
 }
 
 // The frames above the marker of what has begun are known of all that has begun before, too, and hold their markers
@@ -385,7 +391,9 @@ func FuzzResolve(f *testing.F) {
 				g.event(profile.TaskKind(b[0]%10), uint32(b[1]), uint32(b[2]))
 			}
 		}
-		for _, answers := range resolveTasks(t.Context(), g.p, 0) {
+		all, err := resolveTasks(t.Context(), g.p, 0)
+		require.NoError(t, err)
+		for _, answers := range all {
 			for a := range answers.all {
 				if a.index < 0 || int(a.index) >= g.th.Samples.Len() || g.p.Table.Depth(a.stack) <= g.limit {
 					t.Fatalf("answer %+v", a)

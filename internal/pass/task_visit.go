@@ -1,6 +1,10 @@
 package pass
 
-import "github.com/tracefix/tracefix/profile"
+import (
+	"context"
+
+	"github.com/tracefix/tracefix/profile"
+)
 
 // An atTask is what events tell at the time of a sample. It is valid during the visit.
 type atTask struct {
@@ -26,7 +30,7 @@ func visitTasks(p *profile.Profile, f func(t *profile.Thread, i int, s *profile.
 		}
 		for _, t := range threads[process] {
 			r.visit = func(i int, s *profile.Sample, own *profile.TaskMark) { f(t, i, s, &atTask{own, r}) }
-			r.thread(t, breaks(p, t))
+			_ = r.thread(context.Background(), t, breaks(p, t)) // it does not end
 		}
 	}
 }
