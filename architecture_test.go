@@ -45,7 +45,7 @@ var mayImport = map[string][]string{
 	"internal/load":         {"internal/load/pdb", "nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/relay", "internal/spool", "internal/text"},
 	"internal/spans":        {"chromium", "stackfix", "profile", "internal/input", "internal/relay"},
 	"internal/samples":      {"profile", "internal/input", "internal/load", "internal/report"},
-	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/relay", "internal/spool", "internal/report", "internal/text", "profile", "causality"},
+	"internal/requests":     {"nettrace", "activity", "httpphases", "internal/input", "internal/relay", "internal/spool", "internal/report", "internal/collect", "profile", "causality"},
 
 	// On the model, and from it to bytes.
 	"internal/pass":        {"profile", "stackfix", "internal/relay", "internal/spool"},
@@ -57,16 +57,17 @@ var mayImport = map[string][]string{
 
 	// What is told of a file without a profile.
 	"internal/events":  {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/load", "internal/export", "internal/export/otlp", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "internal/text"},
-	"internal/info":    {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/relay", "internal/report", "internal/requests", "internal/text"},
+	"internal/info":    {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/relay", "internal/report", "internal/requests", "internal/collect", "internal/text"},
 	"internal/compare": {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/events", "internal/export", "internal/input", "internal/spool", "internal/text"},
 	"internal/ipc":     {"nettrace", "internal/report", "internal/text"},
 
 	// Runs of the command.
 	"internal/early":        {},
 	"internal/text":         {},
+	"internal/collect":      {"internal/text"},
 	"internal/output":       {"internal/relay", "internal/text"},
 	"internal/report":       {"internal/relay", "internal/text"},
-	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/text", "internal/httpreport"},
+	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/collect", "internal/text", "internal/httpreport"},
 	"internal/batch":        {"internal/command", "internal/compare", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "internal/batch", "internal/batch/bucket", "internal/command", "internal/compare", "internal/early", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},

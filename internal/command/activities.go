@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
@@ -112,7 +113,7 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 	}
 	rep.Done = strings.Join(parts, ", ")
 	if rows.Len() == 0 && len(rows.WithoutID) == 0 {
-		rep.Done = "no activities; `dotnet-trace collect -p PID --providers SOURCE:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4` records those of an event source, such as System.Net.Http"
+		rep.Done = "no activities; `" + collect.Line{Providers: []string{collect.All("SOURCE"), collect.ActivityIDs}}.String() + "` records those of an event source, such as System.Net.Http"
 	}
 	if match == 0 && rows.Len() > 0 {
 		filters := asked{WhoFlags: a.WhoFlags, TimeFlags: a.TimeFlags, WorkFlags: a.WorkFlags, provider: a.Provider}
@@ -126,13 +127,9 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 	if a.PairByThread {
 		how = "they are paired by thread, which is wrong for async code, so durations are guesses"
 	}
-	pid := "PID"
-	if read.ProcessID != 0 {
-		pid = fmt.Sprint(read.ProcessID)
-	}
 	rep.Notes = append(rep.Notes,
 		"recorded without activity ids, so starts and stops cannot be told apart; "+how,
-		fmt.Sprintf("to record them: dotnet-trace collect -p %s --providers %s", pid, text.ShellWord(providersText(rows)+",System.Threading.Tasks.TplEventSource:0x80:4")))
+		"to record them: "+collect.Line{PID: int(read.ProcessID), Providers: append(withoutIDs(rows), collect.ActivityIDs)}.String())
 }
 
 // others tells of all activities what --slow and --status ask for.
@@ -155,16 +152,15 @@ func (a *Activities) others(rows *activity.Rows) (what string) {
 	return what
 }
 
-// providersText lists the event sources that the trace has starts of.
-func providersText(rows *activity.Rows) string {
-	var list []string
+// withoutIDs lists the event sources that the trace has starts of, as dotnet-trace takes them.
+func withoutIDs(rows *activity.Rows) (list []string) {
 	for _, c := range rows.WithoutID {
-		p := c.Provider + ":0xFFFFFFFFFFFFFFFF:4"
+		p := collect.All(c.Provider)
 		if !slices.Contains(list, p) {
 			list = append(list, p)
 		}
 	}
-	return strings.Join(list, ",")
+	return list
 }
 
 // filters reports whether the flags ask for a part of the activities.

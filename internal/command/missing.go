@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -21,23 +21,19 @@ type trackKind struct {
 	providers []string
 }
 
-const withIDs = "System.Threading.Tasks.TplEventSource:0x80:4" // activity ids across awaits
-
 var trackKinds = []trackKind{
 	{name: "cpu", noun: "CPU samples"},
-	{name: "activities", noun: "activities", providers: []string{"EVENTSOURCE:" + allKeywords, withIDs}},
+	{name: "activities", noun: "activities", providers: []string{collect.All("EVENTSOURCE"), collect.ActivityIDs}},
 	{name: "gc", noun: "garbage collections", keywords: 0x1},
 	{name: "exceptions", noun: "exceptions", keywords: 0x8000},
 	{name: "contention", noun: "lock contentions", keywords: 0x4000},
 	{name: "faults", noun: "page faults"},
 	{name: "http", noun: "HTTP requests", providers: []string{
-		httpphases.ProviderHTTP + ":" + allKeywords, httpphases.ProviderDNS + ":" + allKeywords,
-		httpphases.ProviderSockets + ":" + allKeywords, httpphases.ProviderSecurity + ":" + allKeywords, withIDs,
+		collect.All(httpphases.ProviderHTTP), collect.All(httpphases.ProviderDNS),
+		collect.All(httpphases.ProviderSockets), collect.All(httpphases.ProviderSecurity), collect.ActivityIDs,
 	}},
 	{name: "events", noun: "other events"},
 }
-
-const allKeywords = "0xFFFFFFFFFFFFFFFF:4"
 
 // Counted is the group of counters, which the page of view draws as curves: as spans, that other viewers
 // would make of them, they tell nothing.
@@ -72,9 +68,9 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 		nouns = append(nouns, k.noun)
 		keywords |= k.keywords
 		for _, p := range k.providers {
-			if k.name == "activities" && p != withIDs && len(m.WithoutIDs) > 0 {
+			if k.name == "activities" && p != collect.ActivityIDs && len(m.WithoutIDs) > 0 {
 				for _, s := range m.WithoutIDs {
-					providers = append(providers, s+":"+allKeywords)
+					providers = append(providers, collect.All(s))
 				}
 				continue
 			}
@@ -98,18 +94,12 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 	if keywords != 0 {
 		providers = append(providers, fmt.Sprintf("%s:%#x:4", nettrace.ProviderRuntime, keywords))
 	}
-	line := "dotnet-trace collect -p PID"
-	if faults := slices.Contains(groups, "faults"); faults || m.Version >= 6 {
-		line = "dotnet-trace collect-linux -p PID"
-		if faults {
-			line += " --perf-events exceptions:page_fault_user,exceptions:page_fault_kernel"
-		}
+	line := collect.Line{Linux: m.Version >= 6, Providers: providers}
+	if slices.Contains(groups, "faults") {
+		line.Linux, line.PerfEvents = true, "exceptions:page_fault_user,exceptions:page_fault_kernel"
 	}
-	if len(providers) > 0 {
-		line += " --providers " + text.ShellWord(strings.Join(providers, ","))
-	}
-	if len(providers) > 0 || slices.Contains(groups, "faults") {
-		what += "; `" + line + "` records them"
+	if len(providers) > 0 || line.PerfEvents != "" {
+		what += "; `" + line.String() + "` records them"
 	}
 	if unpaired {
 		what += ", and `tracefix activities --pair-by-thread` pairs them by thread: a guess that is wrong for async code"

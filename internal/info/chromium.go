@@ -230,7 +230,7 @@ func (f *Facts) chromiumVerdicts() []Verdict {
 		cpu.State = None
 		cpu.Text = "spans, but no sampled stacks of dotnet-trace: nothing here is cut"
 	case f.Samples == nil:
-		cpu.State, cpu.Do = None, recordCPU
+		cpu.State, cpu.Do = None, recordCPU.String()
 		cpu.Text = "no spans; dotnet-trace converts nothing but the samples of its CPU profiler"
 	default:
 		f.spanStacks(&cpu)

@@ -6,33 +6,31 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Commands that record what a trace lacks.
-const (
-	recordCPU   = "dotnet-trace collect -p PID --profile dotnet-common,dotnet-sampled-thread-time"
-	recordLinux = "dotnet-trace collect-linux -p PID --profile dotnet-common,cpu-sampling"
-	allKeywords = "0xFFFFFFFFFFFFFFFF"
+// What records CPU samples.
+var (
+	recordCPU   = collect.Line{Profile: "dotnet-common,dotnet-sampled-thread-time"}
+	recordLinux = collect.Line{Linux: true, Profile: "dotnet-common,cpu-sampling"}
 )
 
-// recordHTTP is the command that records all of the HTTP requests. The keywords are
-// spelled out, as older runtimes drop events where a mask has no bit in common with
-// them (http-events.md section 2).
+// recordHTTP is the command that records all of the HTTP requests.
 func recordHTTP(withCPU bool) string {
-	cmd := "dotnet-trace collect -p PID"
+	var line collect.Line
 	if withCPU {
-		cmd = recordCPU
+		line = recordCPU
 	}
-	list := []string{httpphases.ProviderHTTP + ":" + allKeywords + ":4"}
+	line.Providers = []string{collect.All(httpphases.ProviderHTTP)}
 	for _, h := range httpHelpers {
-		list = append(list, h.provider+":"+allKeywords+":4")
+		line.Providers = append(line.Providers, collect.All(h.provider))
 	}
-	list = append(list, "System.Threading.Tasks.TplEventSource:0x80:4")
-	return cmd + " --providers " + strings.Join(list, ",")
+	line.Providers = append(line.Providers, collect.ActivityIDs)
+	return line.String()
 }
 
 // verdicts answers what people want to know first.
@@ -65,7 +63,7 @@ func (g *nettraceReader) cpuVerdict() Verdict {
 		record = recordLinux
 	}
 	if s.Count == 0 {
-		v.State, v.Do = None, record
+		v.State, v.Do = None, record.String()
 		v.Text = "no CPU samples"
 		if s.Other > 0 {
 			v.Text += fmt.Sprintf("; %s other events have stacks", count(s.Other))
@@ -335,7 +333,7 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 		if n > 0 {
 			starts += n
 			names = append(names, p.Name)
-			providers = append(providers, p.Name+":"+allKeywords+":4")
+			providers = append(providers, collect.All(p.Name))
 			if p.Name != activity.LoggingProvider { // whose events have ids of their own as well
 				unlinked += n
 				without = append(without, p.Name)
@@ -357,7 +355,7 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 		} else {
 			v.Text += ", without activity ids: starts and stops cannot be paired"
 		}
-		v.Do = "dotnet-trace collect -p PID --providers " + text.ShellWord(strings.Join(append(providers, "System.Threading.Tasks.TplEventSource:0x80:4"), ","))
+		v.Do = collect.Line{Providers: append(providers, collect.ActivityIDs)}.String()
 	}
 	return v, true
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
-	"github.com/tracefix/tracefix/internal/text"
+	"github.com/tracefix/tracefix/internal/collect"
 )
 
 // A Finding is something that the recording lacks, and what that does to the rows.
@@ -149,18 +149,11 @@ func (s *Scanner) Command(pid int, sides Sides) string {
 		}
 	}
 	if sides&Server != 0 {
-		providers = append(providers, httpphases.ProviderHosting+":0xFFFFFFFFFFFFFFFF:4")
+		providers = append(providers, collect.All(httpphases.ProviderHosting))
 	}
-	providers = append(providers, "System.Threading.Tasks.TplEventSource:0x80:4",
+	providers = append(providers, collect.ActivityIDs,
 		httpphases.ProviderBridge+`:0x3:5:FilterAndPayloadSpecs="`+strings.Join(specs, `\n`)+`"`)
-	return "dotnet-trace collect " + target(pid) + " --providers $'" + strings.Join(providers, ",") + "'" // $: the shell makes lines of \n
-}
-
-func target(pid int) string {
-	if pid > 0 {
-		return fmt.Sprintf("-p %d", pid)
-	}
-	return "-p PID"
+	return collect.Line{PID: pid, Providers: providers}.String()
 }
 
 // Command is that of .NET 5 and later. Where both sides are asked for it has the bridge,
@@ -168,20 +161,18 @@ func target(pid int) string {
 func Command(pid int, sides Sides) string {
 	var providers []string
 	if sides&Client != 0 {
-		providers = append(providers, netProviders[:]...)
+		for _, p := range netProviders {
+			providers = append(providers, collect.All(p))
+		}
 	}
 	if sides&Server != 0 {
-		providers = append(providers, httpphases.ProviderHosting)
+		providers = append(providers, collect.All(httpphases.ProviderHosting))
 	}
-	list := ""
-	for _, p := range providers {
-		list += p + ":0xFFFFFFFFFFFFFFFF:4,"
-	}
-	list += "System.Threading.Tasks.TplEventSource:0x80:4"
+	providers = append(providers, collect.ActivityIDs)
 	if sides == Client|Server {
-		list += `,Microsoft-Diagnostics-DiagnosticSource:0x3:5:FilterAndPayloadSpecs="[AS]*"`
+		providers = append(providers, httpphases.ProviderBridge+`:0x3:5:FilterAndPayloadSpecs="[AS]*"`)
 	}
-	return "dotnet-trace collect " + target(pid) + " --providers " + text.ShellWord(list)
+	return collect.Line{PID: pid, Providers: providers}.String()
 }
 
 // HasMethods reports whether the bridge told HTTP methods.
