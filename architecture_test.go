@@ -29,15 +29,16 @@ var mayImport = map[string][]string{
 	"httpphases":      {},
 	"activity":        {"nettrace", "internal/spool", "internal/text"}, // the names of providers; rows; GUIDs
 	"runtimeevents":   {"nettrace"},
-	"causality":       {"nettrace", "activity", "runtimeevents", "stackfix/stacks", "internal/spool"},
+	"causality":       {"nettrace", "activity", "runtimeevents", "stackfix/stacks", "internal/spool", "internal/waits"},
 
 	// The model, and the door to all that is done with it.
-	"profile": {"stackfix/stacks", "internal/relay", "internal/spool", "internal/text"},
+	"profile": {"stackfix/stacks", "internal/relay", "internal/spool", "internal/text", "internal/waits"},
 	".":       {"chromium", "nettrace", "httpphases", "activity", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/requests", "internal/export", "internal/httpreport", "internal/events", "internal/view", "internal/report", "internal/text"},
 
 	// From bytes to the model.
 	"internal/relay":        {},
 	"internal/spool":        {},
+	"internal/waits":        {},
 	"internal/quantile":     {"internal/spool"},
 	"internal/input/bitfix": {},
 	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/spool", "internal/output", "internal/text"},

@@ -1,6 +1,10 @@
 package causality
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tracefix/tracefix/internal/waits"
+)
 
 // A Role is what a method does to the flow of work: where the activity that a thread
 // works for may change without an event.
@@ -86,11 +90,16 @@ func threadingRole(name string) Role {
 		return ThreadTop
 	case "ThreadPoolWorkQueue.Dispatch":
 		return Dispatch
-	case "Thread.Join", "Thread.StartCore", "Monitor.Wait", "Monitor.ObjWait", "Barrier.SignalAndWait", "CountdownEvent.Wait",
-		"ManualResetEventSlim.Wait", "SemaphoreSlim.Wait", "SemaphoreSlim.WaitUntilCountOrTimeout",
-		"SpinWait.SpinUntil", "Tasks.Task.Wait", "Tasks.Task.InternalWaitCore", "Tasks.Task.SpinThenBlockingWait",
-		"LowLevelMonitor.Wait", "Condition.Wait":
+	}
+	switch waits.Of(name) {
+	case waits.Sleep:
+		return Sleeps
+	case waits.Lock:
+		return Locks
+	case waits.Wait, waits.Spin:
 		return Waits
+	case waits.Park:
+		return Parks
 	}
 	typ, method, _ := strings.Cut(name, ".")
 	switch typ {
@@ -101,25 +110,6 @@ func threadingRole(name string) Role {
 	case "Thread":
 		if strings.HasPrefix(method, "<PollGC>") || strings.HasPrefix(method, "PollGC") {
 			return Polls
-		}
-		if strings.HasPrefix(method, "Sleep") {
-			return Sleeps
-		}
-	case "Monitor", "Lock":
-		if strings.Contains(method, "Enter") || strings.Contains(method, "Acquire") {
-			return Locks
-		}
-	case "ReaderWriterLockSlim", "ReaderWriterLock":
-		if strings.Contains(method, "Enter") || strings.Contains(method, "Acquire") || strings.Contains(method, "Wait") {
-			return Locks
-		}
-	case "WaitHandle":
-		if strings.Contains(method, "Wait") {
-			return Waits
-		}
-	case "LowLevelLifoSemaphore":
-		if strings.HasPrefix(method, "Wait") {
-			return Parks
 		}
 	case "Tasks":
 		if strings.HasPrefix(method, "TplEventSource.") || strings.HasPrefix(method, "TplEtwProvider.") {

@@ -3,6 +3,8 @@ package profile
 import (
 	"sort"
 	"strings"
+
+	"github.com/tracefix/tracefix/internal/waits"
 )
 
 // A TypeTally finds out whether a recorder told managed code from the rest. Two did not: the sampler of .NET 9 and 10
@@ -90,14 +92,8 @@ func (m Method) blocks() bool {
 	if !ok {
 		return strings.HasPrefix(m.Name, "Interop+") || strings.HasPrefix(m.Name, "Microsoft.Win32.SafeHandles.") || strings.Contains(m.Name, "IL_STUB_PInvoke")
 	}
-	for _, p := range [...]string{"Monitor.", "Lock.", "WaitHandle.", "LowLevelLifoSemaphore.", "LowLevelMonitor.", "Condition.", "ReaderWriterLock",
-		"Thread.Sleep", "Thread.Join", "Thread.StartCore", "ManualResetEventSlim.Wait", "SemaphoreSlim.Wait", "CountdownEvent.Wait", "Barrier.SignalAndWait",
-		"Tasks.Task.Wait", "Tasks.Task.InternalWait", "Tasks.Task.SpinThenBlockingWait"} {
-		if strings.HasPrefix(name, p) {
-			return true
-		}
-	}
-	return false
+	name, _, _ = strings.Cut(name, "(")
+	return waits.Of(name) >= waits.Near
 }
 
 // A typing gives samples the types that the recorder did not tell.
