@@ -38,16 +38,23 @@ func (g GateResult) Told() string { return g.Found + at(g.Where) }
 
 // A metric is a number that gates look at.
 type metric struct {
+	name    string
+	help    string
+	unit    string                                    // "", "%", "ms"
+	need    command.Counts                            // what gives it
+	get     func(r *Report) (v float64, where string) // NaN: nothing tells it
+	summary bool                                      // it is known with --summary only: see figure
+	// part tells that of one trace in a sum, where that is worth a look; whole, of what a share is a share.
+	part, whole func(x *Result) int
+}
+
+// A figure is a metric of what summaries tell of the service of each trace.
+type figure struct {
 	name string
 	help string
-	unit string                                    // "", "%", "ms"
-	need command.Counts                            // what gives it
-	get  func(r *Report) (v float64, where string) // NaN: nothing tells it
-
-	ofService func(s *report.Service) float64 // set where it is known with --summary only
-	join      joining
-	// of tells the part of one trace in a sum, where that is worth a look; whole, of what a share is a share.
-	of, whole func(x *Result) int
+	unit string
+	join joining
+	get  func(s *report.Service) float64 // NaN: nothing tells it
 }
 
 // A joining makes one number of those of many traces.
@@ -93,21 +100,21 @@ func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 	}
 }
 
-// ofService is a metric of what summaries found. Without any requests a zero is nothing that
-// they found: the events that tell were not recorded.
-func ofService(name, help, unit string, join joining, get func(s *report.Service) float64) metric {
-	found := func(r *Report) (float64, string) {
+// metric returns f as gates take it. Without any requests a zero is nothing that summaries found: the events that tell
+// were not recorded.
+func (f *figure) metric() metric {
+	get := func(r *Report) (float64, string) {
 		q := r.Totals.Requests
 		if q == nil || q.Service == nil {
 			return math.NaN(), ""
 		}
-		v := get(q.Service)
+		v := f.get(q.Service)
 		if v == 0 && q.Count == 0 {
 			return math.NaN(), ""
 		}
-		return v, q.Most[name].where(join)
+		return v, q.Most[f.name].where(f.join)
 	}
-	return metric{name: name, help: "with --summary: " + help, unit: unit, need: command.Requests, get: found, ofService: get, join: join}
+	return metric{name: f.name, help: "with --summary: " + f.help, unit: f.unit, need: command.Requests, get: get, summary: true}
 }
 
 // errorsOf is a count of what requests tell: without any nothing tells it.
@@ -154,45 +161,58 @@ func requestCount(q *Requests) int  { return q.Count }
 func requestErrors(q *Requests) int { return q.Errors }
 
 // metrics are all that gates can ask for, in the order of the help text.
-var metrics = []metric{
-	{name: "cut", help: "samples whose stack was cut, repaired or not", need: command.Samples, get: count(func(t *Totals) int { return t.Cut }), of: resultCut},
-	{name: "cut-rate", help: "share of samples that were cut", unit: "%", need: command.Samples, get: rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples }), of: resultCut, whole: resultSamples},
-	{name: "unrepaired", help: "cut samples that were bridged", need: command.Repairs, get: count(func(t *Totals) int { return t.Repaired[bridge] }), of: func(x *Result) int { return x.Repaired[bridge] }},
-	{name: "lost", help: "events lost while recording", get: count(func(t *Totals) int { return int(t.Lost) }), of: func(x *Result) int { return int(x.Lost) }},
-	{name: "damaged", help: "traces that were damaged", get: count(func(t *Totals) int { return t.Damaged }), of: damagesOf},
-	{name: "failed", help: "traces that failed", get: count(func(t *Totals) int { return t.Failed }), of: failures},
+var metrics = func() []metric {
+	all := slices.Clone(counted)
+	for i := range figures {
+		all = append(all, figures[i].metric())
+	}
+	return all
+}()
+
+// counted are what gates can ask of all traces together.
+var counted = []metric{
+	{name: "cut", help: "samples whose stack was cut, repaired or not", need: command.Samples, get: count(func(t *Totals) int { return t.Cut }), part: resultCut},
+	{name: "cut-rate", help: "share of samples that were cut", unit: "%", need: command.Samples, get: rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples }), part: resultCut, whole: resultSamples},
+	{name: "unrepaired", help: "cut samples that were bridged", need: command.Repairs, get: count(func(t *Totals) int { return t.Repaired[bridge] }), part: func(x *Result) int { return x.Repaired[bridge] }},
+	{name: "lost", help: "events lost while recording", get: count(func(t *Totals) int { return int(t.Lost) }), part: func(x *Result) int { return int(x.Lost) }},
+	{name: "damaged", help: "traces that were damaged", get: count(func(t *Totals) int { return t.Damaged }), part: damagesOf},
+	{name: "failed", help: "traces that failed", get: count(func(t *Totals) int { return t.Failed }), part: failures},
 	{name: "skipped", help: "files that are not traces", get: count(func(t *Totals) int { return t.Skipped })},
 	{name: "traces", help: "traces in all", get: count(func(t *Totals) int { return t.Traces })},
 	{name: "requests", help: "HTTP requests, of the side that --side names; unless told, of both with --summary", need: command.Requests, get: count(ofRequests(requestCount))},
-	{name: "http-errors", help: "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", need: command.Requests, get: errorsOf, of: resultErrors},
-	{name: "http-error-rate", help: "their share in the requests of all traces", unit: "%", need: command.Requests, get: rate(ofRequests(requestErrors), ofRequests(requestCount)), of: resultErrors, whole: resultRequests},
+	{name: "http-errors", help: "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", need: command.Requests, get: errorsOf, part: resultErrors},
+	{name: "http-error-rate", help: "their share in the requests of all traces", unit: "%", need: command.Requests, get: rate(ofRequests(requestErrors), ofRequests(requestCount)), part: resultErrors, whole: resultRequests},
 	{name: "p50", help: "highest median of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P50 })},
 	{name: "p90", help: "highest 90th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P90 })},
 	{name: "p95", help: "highest 95th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P95 })},
 	{name: "p99", help: "highest 99th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P99 })},
 	{name: "max", help: "longest request", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.Max })},
-	ofService("findings", "things that are wrong with a service, such as a starved thread pool", "", added, func(s *report.Service) float64 { return float64(s.Findings) }),
-	ofService("starvation", "times that thread pools changed their number of threads since they starved or their threads blocked", "", added, func(s *report.Service) float64 { return float64(s.Starvation) }),
-	ofService("pool-blocked", "highest share of the time of served requests in which a thread waited for an event or a task", "%", highestOf, func(s *report.Service) float64 { return s.PoolBlocked }),
-	ofService("pool-wait", "time in which work of requests was queued for a thread of the pool", "ms", added, func(s *report.Service) float64 { return s.PoolWaitMs }),
-	ofService("lock-wait", "time that threads waited for locks", "ms", added, func(s *report.Service) float64 { return s.LockWaitMs }),
-	ofService("convoy-waits", "waits at locks with a convoy", "", added, func(s *report.Service) float64 { return float64(s.ConvoyWaits) }),
-	ofService("client-queue", "time that requests waited until another one gave its connection back", "ms", added, func(s *report.Service) float64 { return s.ClientQueueMs }),
-	ofService("dns-outliers", "name resolutions that took far longer than the others", "", added, func(s *report.Service) float64 { return float64(s.DNSOutliers) }),
-	ofService("tls-outliers", "TLS handshakes that took far longer than the others", "", added, func(s *report.Service) float64 { return float64(s.TLSOutliers) }),
-	ofService("gc-pause", "time of collections", "ms", added, func(s *report.Service) float64 { return s.GCPauseMs }),
-	ofService("gc-in-requests", "time in which a collection stopped a thread that ran for a request", "ms", added, func(s *report.Service) float64 { return s.GCInRequestsMs }),
-	ofService("connections-opened", "connections that the client opened", "", added, func(s *report.Service) float64 { return float64(s.Opened) }),
-	ofService("connections-closed", "connections of the client that were closed", "", added, func(s *report.Service) float64 { return float64(s.Closed) }),
-	ofService("requests-per-connection", "lowest average of any trace", "", lowestOf, func(s *report.Service) float64 {
+}
+
+// figures are what gates can ask of summaries.
+var figures = []figure{
+	{name: "findings", help: "things that are wrong with a service, such as a starved thread pool", get: func(s *report.Service) float64 { return float64(s.Findings) }},
+	{name: "starvation", help: "times that thread pools changed their number of threads since they starved or their threads blocked", get: func(s *report.Service) float64 { return float64(s.Starvation) }},
+	{name: "pool-blocked", help: "highest share of the time of served requests in which a thread waited for an event or a task", unit: "%", join: highestOf, get: func(s *report.Service) float64 { return s.PoolBlocked }},
+	{name: "pool-wait", help: "time in which work of requests was queued for a thread of the pool", unit: "ms", get: func(s *report.Service) float64 { return s.PoolWaitMs }},
+	{name: "lock-wait", help: "time that threads waited for locks", unit: "ms", get: func(s *report.Service) float64 { return s.LockWaitMs }},
+	{name: "convoy-waits", help: "waits at locks with a convoy", get: func(s *report.Service) float64 { return float64(s.ConvoyWaits) }},
+	{name: "client-queue", help: "time that requests waited until another one gave its connection back", unit: "ms", get: func(s *report.Service) float64 { return s.ClientQueueMs }},
+	{name: "dns-outliers", help: "name resolutions that took far longer than the others", get: func(s *report.Service) float64 { return float64(s.DNSOutliers) }},
+	{name: "tls-outliers", help: "TLS handshakes that took far longer than the others", get: func(s *report.Service) float64 { return float64(s.TLSOutliers) }},
+	{name: "gc-pause", help: "time of collections", unit: "ms", get: func(s *report.Service) float64 { return s.GCPauseMs }},
+	{name: "gc-in-requests", help: "time in which a collection stopped a thread that ran for a request", unit: "ms", get: func(s *report.Service) float64 { return s.GCInRequestsMs }},
+	{name: "connections-opened", help: "connections that the client opened", get: func(s *report.Service) float64 { return float64(s.Opened) }},
+	{name: "connections-closed", help: "connections of the client that were closed", get: func(s *report.Service) float64 { return float64(s.Closed) }},
+	{name: "requests-per-connection", help: "lowest average of any trace", join: lowestOf, get: func(s *report.Service) float64 {
 		if s.RequestsEach == 0 { // no connection was seen
 			return math.NaN()
 		}
 		return s.RequestsEach
-	}),
-	ofService("connect-failed", "attempts to connect that failed", "", added, func(s *report.Service) float64 { return float64(s.FailedConnections) }),
-	ofService("rate", "highest number of requests made or served per second of any trace", "", highestOf, func(s *report.Service) float64 { return s.Rate }),
-	ofService("concurrency", "most requests at once in any trace", "", highestOf, func(s *report.Service) float64 { return float64(s.MaxConcurrency) }),
+	}},
+	{name: "connect-failed", help: "attempts to connect that failed", get: func(s *report.Service) float64 { return float64(s.FailedConnections) }},
+	{name: "rate", help: "highest number of requests made or served per second of any trace", join: highestOf, get: func(s *report.Service) float64 { return s.Rate }},
+	{name: "concurrency", help: "most requests at once in any trace", join: highestOf, get: func(s *report.Service) float64 { return float64(s.MaxConcurrency) }},
 }
 
 // GateHelp lists what gates can ask for.
@@ -256,10 +276,10 @@ func ParseGate(s, do string) (Gate, error) {
 }
 
 // NeedsSummary reports whether it asks for what a summary tells only.
-func (g Gate) NeedsSummary() bool { return g.m.ofService != nil }
+func (g Gate) NeedsSummary() bool { return g.m.summary }
 
 func (g Gate) check(r *Report) GateResult {
-	if q := r.Totals.Requests; g.m.ofService != nil && (q == nil || q.Service == nil) {
+	if q := r.Totals.Requests; g.m.summary && (q == nil || q.Service == nil) {
 		return GateResult{g.Text, true, "nothing: no trace was done with --summary", ""}
 	}
 	v, where := g.m.get(r)
@@ -272,7 +292,7 @@ func (g Gate) check(r *Report) GateResult {
 	case math.IsNaN(v):
 		return GateResult{g.Text, !part, "nothing: no trace has HTTP requests that tell it", ""}
 	}
-	if most := r.Totals.most[g.name]; g.m.of != nil && most.Traces > 0 {
+	if most := r.Totals.most[g.name]; g.m.part != nil && most.Traces > 0 {
 		where = most.where(added)
 	} else if g.name == "skipped" && len(r.Skipped) > 0 {
 		where = Most{Trace: r.Skipped[0].Name, Traces: r.Totals.Skipped}.where(added)

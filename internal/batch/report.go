@@ -215,12 +215,12 @@ func (m Most) where(j joining) string {
 
 // seeMost notes which trace has most of what gates count. Of a share its own is told, too.
 func (t *Totals) seeMost(x *Result) {
-	for i := range metrics {
-		m := &metrics[i]
-		if m.of == nil {
+	for i := range counted {
+		m := &counted[i]
+		if m.part == nil {
 			continue
 		}
-		n := m.of(x)
+		n := m.part(x)
 		if n == 0 {
 			continue
 		}
@@ -245,21 +245,18 @@ func (q *Requests) seeService(s *report.Service, x *Result) {
 		q.Service, q.Most = &report.Service{}, map[string]Most{}
 	}
 	q.Service.Add(s)
-	for i := range metrics {
-		m := &metrics[i]
-		if m.ofService == nil {
-			continue
-		}
-		v := m.ofService(s)
+	for i := range figures {
+		f := &figures[i]
+		v := f.get(s)
 		if !(v > 0) { // or NaN
 			continue
 		}
-		most := q.Most[m.name]
-		if most.Traces == 0 || v > most.Value && m.join != lowestOf || v < most.Value && m.join == lowestOf {
+		most := q.Most[f.name]
+		if most.Traces == 0 || v > most.Value && f.join != lowestOf || v < most.Value && f.join == lowestOf {
 			most.Value, most.Trace = v, x.Input.Name
 		}
 		most.Traces++
-		q.Most[m.name] = most
+		q.Most[f.name] = most
 	}
 }
 
