@@ -310,23 +310,32 @@ func (d *decoder) feed(c *conn, s *stream, b []byte, at, ns int64) error {
 		}
 		s.buf = append(s.buf, b...)
 		b = nil
-		for s.item == nil && len(s.buf) > 0 {
-			used, err := d.message(c, s, false)
-			if err != nil {
-				return err
-			}
-			if used == 0 {
-				break
-			}
-			s.buf = s.buf[used:]
-			s.at += int64(used)
-			s.began = ns
+		if err := d.messages(c, s, false, ns); err != nil {
+			return err
 		}
 		if s.item != nil {
 			// The rest belongs to what follows the message.
 			b, s.buf = s.buf, nil
 			at = s.at
 		}
+	}
+	return nil
+}
+
+// messages decodes what is whole of what is kept, up to an item that stays open; what follows a message began at ns. last:
+// nothing more comes.
+func (d *decoder) messages(c *conn, s *stream, last bool, ns int64) error {
+	for s.item == nil && len(s.buf) > 0 {
+		used, err := d.message(c, s, last)
+		if err != nil {
+			return err
+		}
+		if used == 0 {
+			break
+		}
+		s.buf = s.buf[used:]
+		s.at += int64(used)
+		s.began = ns
 	}
 	return nil
 }
@@ -580,16 +589,8 @@ func (d *decoder) item(c *conn, s *stream, kind string, size int) *Item {
 func (d *decoder) finish() error {
 	for _, c := range d.order {
 		for _, s := range c.streams {
-			for s.item == nil && len(s.buf) > 0 {
-				used, err := d.message(c, s, true)
-				if err != nil {
-					return err
-				}
-				if used == 0 {
-					break
-				}
-				s.buf = s.buf[used:]
-				s.at += int64(used)
+			if err := d.messages(c, s, true, s.began); err != nil {
+				return err
 			}
 			if s.item != nil {
 				if s.item.Size == 0 && len(s.buf) > 0 {
