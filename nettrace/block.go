@@ -362,30 +362,37 @@ func (r *Reader) endTag(at int64) {
 	r.src.skip(1)
 	r.endOwed(at)
 	r.stats.Ended = true
-	if len(r.src.peek(1)) > 0 && !r.atMagic() {
-		// Either bytes after the end, or a begin tag that was hit.
-		for trailing := int64(0); ; {
-			b := r.src.peek(searchStep)
-			if i := findObject(b, r.h.Version); i >= 0 {
-				r.src.skip(i)
-				r.stats.Ended = false
-				r.damaged(at, "end tag", fmt.Errorf("%w: blocks after the end tag", ErrDamaged), trailing+int64(i)+1)
-				r.newRegion()
-				return
-			}
-			n := len(b)
-			if n == searchStep {
-				n -= maxObject
-			}
-			r.src.skip(n)
-			trailing += int64(n)
-			if n == len(b) {
-				r.trailing(at+1, trailing, false)
-				return
-			}
+	// What follows may be bytes after the end, or the end a begin tag that was hit.
+	r.behindEnd(at, 1, "end tag", "the end tag", maxObject, func(b []byte) int { return findObject(b, r.h.Version) })
+}
+
+// behindEnd goes to the next block behind an end of the stream, which is n bytes long: then it was none, and that is told. If
+// there is none, all the rest is trailing bytes. find returns where in b a block begins that has longest bytes in b, or -1.
+func (r *Reader) behindEnd(at, n int64, where, end string, longest int, find func(b []byte) int) {
+	if len(r.src.peek(1)) == 0 || r.atMagic() {
+		r.finishTrailing(at + n)
+		return
+	}
+	for skipped := int64(0); ; {
+		b := r.src.peek(searchStep)
+		if i := find(b); i >= 0 {
+			r.src.skip(i)
+			r.stats.Ended = false
+			r.damaged(at, where, fmt.Errorf("%w: blocks after %s", ErrDamaged, end), n+skipped+int64(i))
+			r.newRegion()
+			return
+		}
+		pass := len(b)
+		if pass == searchStep {
+			pass -= longest
+		}
+		r.src.skip(pass)
+		skipped += int64(pass)
+		if pass == len(b) {
+			r.trailing(at+n, skipped, false)
+			return
 		}
 	}
-	r.finishTrailing(at + 1)
 }
 
 // atMagic reports whether a trace begins at the first byte not consumed.

@@ -167,32 +167,7 @@ func kindV6(k blockKind) blockKind { return min(k, kindUnknown) }
 func (r *Reader) endV6(at int64) {
 	r.src.skip(4)
 	r.stats.Ended = true
-	if len(r.src.peek(1)) == 0 || r.atMagic() {
-		r.finishTrailing(at + 4)
-		return
-	}
-	skipped := int64(0)
-	for {
-		b := r.src.peek(searchStep)
-		next := r.findV6(0, searchStep)
-		if next >= 0 {
-			r.src.skip(next)
-			r.stats.Ended = false
-			r.damaged(at, "end of stream", fmt.Errorf("%w: blocks after the end of the stream", ErrDamaged), 4+skipped+int64(next))
-			r.newRegion()
-			return
-		}
-		n := len(b)
-		if n == searchStep {
-			n -= probeV6
-		}
-		r.src.skip(n)
-		skipped += int64(n)
-		if n == len(b) {
-			r.trailing(at+4, skipped, false)
-			return
-		}
-	}
+	r.behindEnd(at, 4, "end of stream", "the end of the stream", probeV6, func([]byte) int { return r.findV6(0, searchStep) })
 }
 
 // resyncV6 passes over bytes that are no block. v6 has no signature: a place
