@@ -129,7 +129,7 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 	}
 	rep.Notes = append(rep.Notes,
 		"recorded without activity ids, so starts and stops cannot be told apart; "+how,
-		"to record them: "+collect.Line{PID: int(read.ProcessID), Providers: append(withoutIDs(rows), collect.ActivityIDs)}.String())
+		"to record them: "+collect.Line{PID: read.ProcessID, Providers: append(withoutIDs(rows), collect.ActivityIDs)}.String())
 }
 
 // others tells of all activities what --slow and --status ask for.

@@ -115,13 +115,6 @@ func (x *Explainer) OnlyCPU() bool { return x.rec.Log.OnCPU() && !x.rec.Log.OffC
 // Err is the error of the log, which is to be asked when all is explained: what lies behind it was not seen.
 func (x *Explainer) Err() error { return x.rec.Err() }
 
-// Finish goes through the rest of the log.
-func (x *Explainer) Finish() {
-	for x.more {
-		x.until(x.next.Time)
-	}
-}
-
 // Client explains a request that the process made.
 func (x *Explainer) Client(r *httpphases.Request) *httpphases.Explanation {
 	if !r.HasDuration {

@@ -474,3 +474,10 @@ func TestTracksNest(t *testing.T) {
 		assert.Equal(t, len(rec.rows), n)
 	})
 }
+
+// Finish goes through the rest of the log: what a benchmark measures.
+func (x *Explainer) Finish() {
+	for x.more {
+		x.until(x.next.Time)
+	}
+}
