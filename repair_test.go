@@ -94,3 +94,26 @@ func TestRepairOfAProfileMadeByHand(t *testing.T) {
 		}
 	}
 }
+
+// Nor do logical stacks need more.
+func TestLogicalOfAProfileMadeByHand(t *testing.T) {
+	p := &profile.Profile{Table: profile.NewTable()}
+	var frames []profile.FrameID
+	for _, name := range []string{
+		"System.Threading.ThreadPoolWorkQueue.Dispatch()", "System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1.MoveNext()",
+		"App+<Work>d__1.MoveNext()", "App.Inner()",
+	} {
+		frames = append(frames, p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Module: "M", Name: name})}))
+	}
+	th := &profile.Thread{TID: 1}
+	th.Samples.Append(profile.Sample{Stack: p.Table.Add(frames...)})
+	p.Threads = append(p.Threads, th)
+	tracefix.Logical(p)
+	var names []string
+	for _, s := range th.Samples.All() {
+		for _, f := range p.Table.AppendFrames(nil, s.Stack) {
+			names = append(names, p.Table.MethodOf(f).Name)
+		}
+	}
+	assert.Equal(t, []string{profile.CallerUnknown, "App+<Work>d__1.MoveNext()", "App.Inner()"}, names)
+}

@@ -40,7 +40,7 @@ func LogicalStacks(p *profile.Profile) {
 		part := cmp.Or(told[t.Process], rest)
 		part.Threads = append(part.Threads, t)
 	}
-	for _, process := range p.Processes {
+	for _, process := range processesOf(p) {
 		if part := told[process]; part != nil {
 			rewrite(part)
 		} else {

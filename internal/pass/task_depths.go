@@ -84,7 +84,7 @@ func resolveTasks(ctx context.Context, p *profile.Profile, minConfidence float64
 		}
 	}
 	out := map[*profile.Thread]*taskAnswers{}
-	for _, process := range p.Processes {
+	for _, process := range processesOf(p) {
 		threads := processes[process]
 		if slices.ContainsFunc(threads, func(t *profile.Thread) bool { return t.Samples.Cuts() > 0 }) {
 			if err := resolve(ctx, p, threads, minConfidence, out); err != nil {

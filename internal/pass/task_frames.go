@@ -28,16 +28,13 @@ func newFrames(tab *profile.Table) *frames {
 
 func (f *frames) role(m profile.MethodID) role {
 	if f.roles[m]&looked == 0 {
-		f.roles[m] |= looked | roleOf(f.tab.MethodAt(m).Full())
+		f.roles[m] |= looked | roleOf(nameOf(f.tab.MethodAt(m)))
 	}
 	return f.roles[m]
 }
 
-func roleOf(full string) role {
-	_, name, ok := strings.Cut(full, "!")
-	if !ok {
-		name = full
-	}
+// roleOf is the role of a method by its name without the module.
+func roleOf(name string) role {
 	switch {
 	case strings.HasPrefix(name, "System.Diagnostics.Tracing."), strings.HasPrefix(name, "System.Threading.Tasks.TplEventSource."):
 		return writing

@@ -2,6 +2,7 @@ package pass
 
 import (
 	"context"
+	"slices"
 
 	"github.com/tracefix/tracefix/profile"
 )
@@ -21,7 +22,7 @@ func visitTasks(p *profile.Profile, f func(t *profile.Thread, i int, s *profile.
 	for _, t := range p.Threads {
 		threads[t.Process] = append(threads[t.Process], t)
 	}
-	for _, process := range p.Processes {
+	for _, process := range processesOf(p) {
 		r := newResolver(p, threads[process])
 		if r == nil {
 			r = &resolver{frames: newFrames(p.Table), events: &events{none, none}}
@@ -33,6 +34,22 @@ func visitTasks(p *profile.Profile, f func(t *profile.Thread, i int, s *profile.
 			_ = r.thread(context.Background(), t, breaks(p, t)) // it does not end
 		}
 	}
+}
+
+// processesOf lists the processes of p, and behind them those that only threads name: one that is made by hand may have
+// none, and its threads be of none, which is nil here.
+func processesOf(p *profile.Profile) []*profile.Process {
+	list, listed := slices.Clone(p.Processes), map[*profile.Process]bool{}
+	for _, x := range list {
+		listed[x] = true
+	}
+	for _, t := range p.Threads {
+		if !listed[t.Process] {
+			listed[t.Process] = true
+			list = append(list, t.Process)
+		}
+	}
+	return list
 }
 
 // runs is the kind of work of events that tell of running a task.
