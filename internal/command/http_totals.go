@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"container/heap"
-	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -93,7 +92,7 @@ func (t *httpTotals) count(r httpRow, side *report.Side) {
 	}
 	if len(t.slowest) < report.MaxSlowest {
 		heap.Push(&t.slowest, r)
-	} else if slower(r, t.slowest[0]) {
+	} else if slowestFirst(&r, &t.slowest[0]) < 0 {
 		t.slowest[0] = r
 		heap.Fix(&t.slowest, 0)
 	}
@@ -128,12 +127,7 @@ func (t *httpTotals) end(rep *report.Trace, made, served []*quantile.Numbers) {
 		}
 		t.Higher(d)
 	}
-	slices.SortFunc(t.slowest, func(a, b httpRow) int {
-		if slower(a, b) {
-			return -1
-		}
-		return 1
-	})
+	text.SortRows(t.slowest, slowestFirst)
 	for _, r := range t.slowest {
 		f := r.facts()
 		kind := ""
@@ -152,18 +146,18 @@ func (t *httpTotals) end(rep *report.Trace, made, served []*quantile.Numbers) {
 	}
 }
 
-// slower says whether a is to be listed before b.
-func slower(a, b httpRow) bool {
+// slowestFirst is the order in which the slowest requests are listed.
+func slowestFirst(a, b *httpRow) int {
 	start, duration, id := a.order()
 	start2, duration2, id2 := b.order()
-	return cmp.Or(cmp.Compare(duration2, duration), cmp.Compare(start, start2), cmp.Compare(id, id2)) < 0
+	return cmp.Or(cmp.Compare(duration2, duration), cmp.Compare(start, start2), cmp.Compare(id, id2))
 }
 
 // A slowHeap has the fastest of the slowest requests on top.
 type slowHeap []httpRow
 
 func (s slowHeap) Len() int           { return len(s) }
-func (s slowHeap) Less(i, j int) bool { return slower(s[j], s[i]) }
+func (s slowHeap) Less(i, j int) bool { return slowestFirst(&s[j], &s[i]) < 0 }
 func (s slowHeap) Swap(i, j int)      { s[i], s[j] = s[j], s[i] }
 func (s *slowHeap) Push(x any)        { *s = append(*s, x.(httpRow)) }
 func (s *slowHeap) Pop() any {
