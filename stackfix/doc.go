@@ -102,5 +102,5 @@
 // answer depends on the input only, and not on how much runs at once: what is found on one thread is evidence for
 // another one from the next round on. Memory grows with the number of distinct stacks and of
 // cut stacks, not of samples: of whole stacks far from a cut only numbers are kept. Time grows
-// with the number of changes of stack.
+// with the number of changes of stack. [FixContext] can be told to leave off.
 package stackfix

@@ -36,7 +36,7 @@ func TestFixContext(t *testing.T) {
 	leastOpen = 0
 	const never = 1 << 40
 	walked := func(tree *stacks.Tree) []recorded {
-		threads, _ := walk(tree, 1, 3, 400)
+		threads, _ := walk(tree, 1, 3, 300)
 		threads[2].Process = 1
 		return threads
 	}
@@ -53,7 +53,7 @@ func TestFixContext(t *testing.T) {
 		"in portions": {site{}, func(tree *stacks.Tree) []recorded {
 			threads := middles(tree)
 			for i := range threads {
-				threads[i].Samples = threads[i].Samples[:400]
+				threads[i].Samples = threads[i].Samples[:300]
 			}
 			return threads
 		}, mostCuts, 0, Options{}},
@@ -74,7 +74,7 @@ func TestFixContext(t *testing.T) {
 
 			asked := never - all.left.Load()
 			require.Greater(t, asked, int64(20))
-			step := 1 + asked/30 // the first questions one by one, and then some of each part
+			step := 1 + asked/16 // the first questions one by one, and then some of each part
 			for n := int64(0); n < asked; n += min(n/4+1, step) {
 				res, err := run(counting(t, n))
 				require.ErrorIs(t, err, context.Canceled, "after %d of %d questions", n, asked)
