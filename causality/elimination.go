@@ -1,6 +1,7 @@
 package causality
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tracefix/tracefix/stackfix/stacks"
@@ -136,10 +137,11 @@ type meant struct {
 	n                   int // of away
 }
 
-// among returns what was open between from and to of the kinds that the method works for; ok is false if that is too much.
-func (u *methodUse) among(list []meant, from, to int64) (_ []meant, ok bool) {
+// among returns what was open between from and to of the kinds that the method works for, and had begun when its flow was
+// first seen: that changes no more without an event. ok is false if that is too much.
+func (u *methodUse) among(list []meant, from, to, first int64) (_ []meant, ok bool) {
 	take := func(a *Activity) {
-		if a.Start >= to {
+		if a.Start >= to || a.Start > first {
 			return
 		}
 		i := 0
@@ -187,7 +189,7 @@ func (u *methodUse) among(list []meant, from, to int64) (_ []meant, ok bool) {
 // only: all of it, or where all others that may be meant are seen to run elsewhere.
 func (g *Engine) says(u *methodUse, t *thread, f *flow, from, to int64) []part {
 	x := &g.elimination
-	list, ok := u.among(x.meant[:0], from, to)
+	list, ok := u.among(x.meant[:0], from, to, cmp.Or(f.first, to))
 	x.meant, x.parts = list, x.parts[:0]
 	switch {
 	case !ok || len(list) == 0:

@@ -136,6 +136,28 @@ func TestTheOtherOneRunsElsewhere(t *testing.T) {
 	}
 }
 
+// One that began when the work was under way is not what it is for.
+func TestWhatBeganLaterIsNotMeant(t *testing.T) {
+	s := newShop(t, leastRight+1, 0)
+	one := s.begin("/carts")
+	s.add(Event{Kind: Idle})
+	s.add(Event{Kind: Sample}, shopCarts...)
+	two := s.begin("/carts")
+	s.add(Event{Kind: Sample}, shopCarts...)
+	at := s.now / 1e6
+	s.add(Event{Kind: Idle})
+	s.add(Event{Kind: Idle})
+	both := s.goesOn(shopCarts...)
+	s.end(two)
+	s.end(one)
+	s.g.Finish()
+	a, known, _ := s.workAt(at)
+	assert.True(t, known)
+	assert.Same(t, s.acts[int(one)], a)
+	_, known, _ = s.workAt(both)
+	assert.False(t, known)
+}
+
 // Where all that can be meant run elsewhere it is none of them.
 func TestAllOfThemRunElsewhere(t *testing.T) {
 	s := newShop(t, leastRight+1, 0)
