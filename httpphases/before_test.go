@@ -54,3 +54,22 @@ func TestServedSinceBeforeTheRecording(t *testing.T) {
 		assert.Equal(t, c.before, got, name)
 	}
 }
+
+// TestPortOfConnection: where a request came in the start of its connection tells, until that is closed.
+func TestPortOfConnection(t *testing.T) {
+	span := &httpphases.Span{RequestID: "A:00000001", Path: "/a"}
+	var got []int
+	b := httpphases.NewBuilder(&httpphases.Options{Server: func(s *httpphases.ServerRequest) { got = append(got, s.Port) }})
+	for i, e := range []httpphases.Event{
+		{Kind: httpphases.OtherStart, Text: "A", Port: 5000},
+		{Kind: httpphases.OtherStart, Text: "B", Port: 5001},
+		{Kind: httpphases.KestrelStart, Span: span}, {Kind: httpphases.KestrelStop, Span: span},
+		{Kind: httpphases.KestrelClosed, Text: "A"},
+		{Kind: httpphases.KestrelStart, Span: span}, {Kind: httpphases.KestrelStop, Span: span},
+	} {
+		e.Time = int64(i+1) * 1e6
+		b.Add(&e)
+	}
+	b.Finish(1e9)
+	assert.Equal(t, []int{5000, 0}, got)
+}

@@ -90,6 +90,7 @@ type process struct {
 	serverKeys map[string]*server // open ones, by the ids that Kestrel, the log and the bridge give them
 	serverOpen map[*server]struct{}
 	firsts     map[string]string    // by connection of Kestrel's, until it is closed: the number of the first request that began
+	ports      map[string]int32     // likewise: the port of this side
 	serverRuns map[uint64][]*server // open ones without id, by thread, in order of start
 	spans      map[string]*request  // client spans in flight, by the activity's id
 	spanIDs    map[string]int       // client spans seen, likewise
@@ -258,6 +259,7 @@ func (b *Builder) process(id uint32) *process {
 			serverKeys: map[string]*server{},
 			serverOpen: map[*server]struct{}{},
 			firsts:     map[string]string{},
+			ports:      map[string]int32{},
 			serverRuns: map[uint64][]*server{},
 			spans:      map[string]*request{},
 			spanIDs:    map[string]int{},
@@ -447,6 +449,7 @@ func (b *Builder) handle(e *Event) {
 	case KestrelClosed:
 		b.settleAnswers(p, e.Text, e.Time)
 		delete(p.firsts, e.Text)
+		delete(p.ports, e.Text)
 		return
 	case KestrelStart, KestrelStop, ScopeStart, ScopeStop, ServerLogged, SpanStart, SpanStop:
 		switch {
@@ -461,6 +464,9 @@ func (b *Builder) handle(e *Event) {
 		}
 		return
 	case OtherStart:
+		if e.Port > 0 && len(p.ports) < maxFirsts {
+			p.ports[e.Text] = e.Port
+		}
 		if r := b.owner(p, e, &h, n); r != nil {
 			r.ordinal(e)
 		}

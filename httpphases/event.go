@@ -57,7 +57,7 @@ const (
 	ServerLogged // a line of the log about a request that is served: Span has its status or route
 	SpanStart    // of the DiagnosticSource bridge
 	SpanStop
-	OtherStart // an activity of any other event source: it takes a number below its creator
+	OtherStart // an activity of any other event source: it takes a number below its creator. Of a connection of Kestrel's Text is the id and Port where it came in
 	EventsLost // of the thread, since Length (ns); see Builder.Lost
 	kindCount
 )

@@ -16,7 +16,7 @@ type Explanation struct {
 	Steps      []Step       // all of its time, in order
 	// Server is the request by which this process served it, with its own explanation.
 	Server *ServerRequest
-	// ServerGuessed says that no id leads to Server: it is the only one of that path and time.
+	// ServerGuessed says that no id leads to Server: it is the only one that fits by path, time, port and connection.
 	ServerGuessed bool
 }
 

@@ -78,7 +78,10 @@ func TestDecodePayloads(t *testing.T) {
 		{hostingOld, 3, "", 1, put("GET", "/a"), Event{Kind: ServerRequestStart, Method: "GET", Text: "/a"}},
 		{ProviderHosting, 1, "HostStart", 1, nil, Event{Kind: OtherStart}},
 		{ProviderKestrel, 9, "ConnectionStop", 2, put("0H:1"), Event{Kind: KestrelClosed, Text: "0H:1"}},
-		{ProviderKestrel, 9, "ConnectionStart", 1, put("0H:1"), Event{Kind: OtherStart}},
+		{ProviderKestrel, 9, "ConnectionStart", 1, put("0H", "127.0.0.1:5000", "127.0.0.1:40000"), Event{Kind: OtherStart, Text: "0H", Port: 5000}},
+		{ProviderKestrel, 9, "ConnectionStart", 1, put("0H", "[::1]:5000"), Event{Kind: OtherStart, Text: "0H", Port: 5000}},
+		{ProviderKestrel, 9, "ConnectionStart", 1, put("0H", "/run/web.sock"), Event{Kind: OtherStart, Text: "0H"}},
+		{ProviderKestrel, 9, "ConnectionStart", 1, nil, Event{Kind: OtherStart}},
 		{"Mine", 1, "WorkStart", 1, nil, Event{Kind: OtherStart}},
 	} {
 		var d Decoder

@@ -223,7 +223,7 @@ type Marks uint8
 // The marks.
 const (
 	Inferred     Marks = 1 << iota // the end of a phase was lost; it is that of the next thing known
-	Guessed                        // links that rest on the order of events or on threads, or who served it on path and time
+	Guessed                        // links that rest on the order of events or on threads, or who served it on path, time, port and connection
 	Unfinished                     // the trace does not hold all of it: "incomplete"
 	StartUnknown                   // the trace begins inside it
 )
@@ -290,6 +290,7 @@ type ServerRequest struct {
 	Route       string // template of the route, "/orders/{id}"; from the log or the bridge
 	Version     string // "1.1", "2.0", "3.0"; from Kestrel
 	RequestID   string // Kestrel's, "connection:number": HttpContext.TraceIdentifier
+	Port        int    // at which its connection came in, from Kestrel; 0 if not told
 	Start       int64  // ns since the start of the trace
 	Duration    int64  // ns; nothing if !HasDuration
 	HasDuration bool

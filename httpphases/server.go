@@ -231,6 +231,7 @@ func (p *process) tell(s *server, of *Span) {
 	q := &s.ServerRequest
 	if q.RequestID == "" && of.RequestID != "" {
 		p.reuse(of.RequestID)
+		q.Port = int(p.ports[connectionOf(of.RequestID)])
 	}
 	for _, f := range []struct {
 		to   *string

@@ -336,6 +336,12 @@ func (d *Decoder) kestrel(e *Event, event string, c *cursor) {
 		e.Kind = KestrelStart
 	case "RequestStop":
 		e.Kind = KestrelStop
+	case "ConnectionStart":
+		e.Kind, e.Text = OtherStart, c.str()
+		_, port := splitAddress(c.str())
+		e.Port = int32(port)
+		c.bad = false // whatever it tells, it is a start
+		return
 	case "ConnectionStop":
 		e.Kind, e.Text = KestrelClosed, c.str()
 		return

@@ -94,7 +94,7 @@ func (w *tableWriter) explain(why *httpphases.Explanation, from, total int64) {
 	if s := why.Server; s != nil {
 		how := "the other side"
 		if why.ServerGuessed {
-			how = "the other side (the only request of that path and time)"
+			how = "the other side (guessed: the only request that fits)"
 		}
 		w.section(fmt.Sprintf(how+": request %d, %s %s, %s ms", s.ID, s.Method, s.Target, cell(s.Duration)))
 		w.explain(s.Why, s.Start, s.Duration)

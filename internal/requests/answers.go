@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"maps"
 	"math"
 	"net"
 	"net/url"
@@ -15,6 +16,15 @@ import (
 type Others struct {
 	byID   map[int]*httpphases.ServerRequest
 	byPath map[string][]*httpphases.ServerRequest
+}
+
+// at returns the port at which s came in, 0 if nothing tells.
+func at(s *httpphases.ServerRequest) int {
+	if s.Port != 0 {
+		return s.Port
+	}
+	_, port := s.Place()
+	return port
 }
 
 // others is how many of them are kept.
@@ -44,10 +54,16 @@ func toItself(host string) bool {
 // An asked is what tells who served a request: the last hop of it.
 type asked struct {
 	process  uint32
+	request  int    // its ID; 0: of an earlier hop
 	path     string // "" if nobody here did
-	from, to int64  // when that began, ns
-	end      int64  // until when it lasted
-	gaveUp   bool   // before that began, perhaps
+	port     int
+	conn     int64 // only if hasConn
+	hasConn  bool
+	from, to int64 // when that began, ns
+	end      int64 // until when it lasted
+	sent     int64 // when its headers were
+	answered int64 // when those of the answer were there, or to
+	gaveUp   bool  // before that began, perhaps
 }
 
 func asking(r *httpphases.Request) (q asked) {
@@ -55,19 +71,32 @@ func asking(r *httpphases.Request) (q asked) {
 		return q
 	}
 	host, target := r.Host, r.Target
-	q.process, q.from, q.to = r.Process, r.Start, r.Start+r.Duration
+	q.process, q.request, q.port, q.from, q.to = r.Process, r.ID, r.Port, r.Start, r.Start+r.Duration
+	if c := r.Connection; c != nil && c.HasID {
+		q.conn, q.hasConn = c.ID, true
+	}
+	q.sent, q.answered = q.to, q.to
+	if r.HeadersAt > 0 {
+		q.answered = min(q.to, r.HeadersAt)
+	}
 	if n := len(r.Redirects); n > 0 {
 		last := &r.Redirects[n-1]
 		u, err := url.Parse(last.URL)
 		if err != nil {
 			return q
 		}
-		host, target, q.from = u.Hostname(), u.EscapedPath(), last.Start+last.Duration
+		host, target, q.port, q.from = u.Hostname(), u.EscapedPath(), portOf(u), last.Start+last.Duration
+	}
+	if r.Connection != nil && r.Connection.Proxy != "" {
+		q.port = 0 // who knows where that goes
 	}
 	sent := r.SpanOnly || r.Outcome == httpphases.OK
 	for i := range r.Phases {
 		if r.Phases[i].Name == httpphases.RequestHeaders {
 			sent, q.from = true, max(q.from, r.Phases[i].Start)
+			if !r.Phases[i].Open {
+				q.sent = r.Phases[i].End()
+			}
 			break
 		}
 	}
@@ -84,22 +113,48 @@ func asking(r *httpphases.Request) (q asked) {
 
 // served reports whether c can be what served q, of whose path it is.
 func (q *asked) served(c *httpphases.ServerRequest) bool {
-	return q.path != "" && c.HasDuration && c.Process == q.process && c.Start >= q.from && c.Start <= q.to && c.Start+c.Duration <= q.end
+	return q.began(c) && c.HasDuration && c.Start+c.Duration <= q.end
+}
+
+// began reports whether c began when what served q did.
+func (q *asked) began(c *httpphases.ServerRequest) bool {
+	return q.path != "" && q.reaches(c) && c.Start >= q.from && c.Start <= q.answered
+}
+
+// reaches reports whether c came in where q went, as far as that is told: of another port another process is behind.
+func (q *asked) reaches(c *httpphases.ServerRequest) bool {
+	if c.Process != q.process {
+		return false
+	}
+	port := at(c)
+	return port == q.port || port == 0 || q.port == 0
 }
 
 // Settle finds out who served whom of the requests of a whole trace, in the order of their ends, and puts each behind the one
 // that served it, if that ended later: so this one is explained first. of returns the request that a row is, made or served.
 func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) {
 	byID, byPath := map[int]*httpphases.ServerRequest{}, map[string][]*httpphases.ServerRequest{}
+	var made []*httpphases.Request
 	for _, row := range rows {
-		if _, s := of(row); s != nil {
-			byID[s.ID] = s
-			path := pathOf(s.Target)
-			byPath[path] = append(byPath[path], s)
+		r, s := of(row)
+		if s == nil {
+			made = append(made, r)
+			continue
 		}
+		byID[s.ID] = s
+		path := pathOf(s.Target)
+		byPath[path] = append(byPath[path], s)
 	}
 	for _, l := range byPath {
 		sort.SliceStable(l, func(i, k int) bool { return l[i].Start < l[k].Start })
+	}
+	p := newPairs(made, byPath)
+	free := maps.Clone(byID) // but for those of which it is known whom they answer
+	for _, r := range made {
+		delete(free, r.Server)
+	}
+	for _, s := range p.by {
+		delete(free, s.ID)
 	}
 	settled := map[int]*httpphases.ServerRequest{} // by id: nil while those that asked wait for it
 	waiting := map[int][]R{}
@@ -115,13 +170,17 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 		if r.HasDuration {
 			r.Why = &httpphases.Explanation{}
 			if s = byID[r.Server]; s == nil {
-				s = theOnly(asking(r), byPath, byID)
+				q := asking(r)
+				if s = p.by[r.ID]; s == nil {
+					s = theOnly(q, byPath, free, func(c *httpphases.ServerRequest) bool { return p.allows(&q, c) })
+				}
 				r.Why.ServerGuessed = s != nil
 			}
 			r.Why.Server = s
 		}
 		if s != nil {
 			delete(byID, s.ID) // it answers one request
+			delete(free, s.ID)
 			if settled[s.ID] == nil {
 				waiting[s.ID] = append(waiting[s.ID], row)
 				continue
@@ -134,7 +193,7 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 
 // theOnly returns the only request of those not taken yet that can have served q, nil if there are none or several. Of those
 // that had ended before q there is one rather than of those that wrote their end later.
-func theOnly(q asked, byPath map[string][]*httpphases.ServerRequest, free map[int]*httpphases.ServerRequest) *httpphases.ServerRequest {
+func theOnly(q asked, byPath map[string][]*httpphases.ServerRequest, free map[int]*httpphases.ServerRequest, may func(*httpphases.ServerRequest) bool) *httpphases.ServerRequest {
 	var only [2]*httpphases.ServerRequest
 	var n [2]int
 	l, until := byPath[q.path], q.to
@@ -144,7 +203,7 @@ func theOnly(q asked, byPath map[string][]*httpphases.ServerRequest, free map[in
 	for i := sort.Search(len(l), func(i int) bool { return l[i].Start >= q.from }); i < len(l) && l[i].Start <= until; i++ {
 		c := l[i]
 		switch {
-		case free[c.ID] == nil:
+		case free[c.ID] == nil, !q.reaches(c), !may(c):
 		case c.Start > q.to: // it can be what q had asked for
 			return nil
 		case q.served(c):

@@ -1,0 +1,367 @@
+package requests
+
+import (
+	"cmp"
+	"math"
+	"net/url"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// pairs tells which connection of a client is which of the server. No event does: a client's has a number, Kestrel's an id. But
+// all that is asked on one is served on the other, and nothing else is, so that of connections with some requests on them mostly
+// one fits only.
+type pairs struct {
+	server map[clientKey]serverKey
+	client map[serverKey]clientKey
+	by     map[int]*httpphases.ServerRequest // by the ID of the Request: who served it
+}
+
+type clientKey struct {
+	process uint32
+	id      int64
+}
+
+type serverKey struct {
+	process uint32
+	id      string
+}
+
+// A clientEnd is a connection as the client knows it.
+type clientEnd struct {
+	key    clientKey
+	asked  []asked
+	fits   []fit
+	paired bool
+}
+
+// A serverEnd is one as Kestrel knows it.
+type serverEnd struct {
+	key    serverKey
+	served []*httpphases.ServerRequest
+	ended  int // of served, of which all is known
+	fits   []clientFit
+	paired bool
+}
+
+type clientFit struct {
+	client *clientEnd
+	*fit
+}
+
+// A fit is how well a connection of the server is one of the client.
+type fit struct {
+	server        *serverEnd
+	right, misses int
+}
+
+// rival reports whether it may be the one, sure whether nothing speaks against it but what is lost or guessed elsewhere, and
+// exact whether nothing does.
+func (f *fit) rival() bool { return f.right > 0 && f.misses <= f.right }
+func (f *fit) sure() bool  { return 10*f.misses <= f.right }
+func (f *fit) exact() bool { return f.misses == 0 }
+
+const (
+	maxFits   = 1 << 20 // of all connections
+	maxServed = 1 << 9  // requests that one may have been served by: with more, it tells of none
+	inOrder   = 1 << 6  // requests of a connection that are looked at together
+)
+
+// connection returns the connection that a request was served on.
+func connection(s *httpphases.ServerRequest) (k serverKey, number int64, ok bool) {
+	id, n, ok := strings.Cut(s.RequestID, ":")
+	number, err := strconv.ParseInt(n, 16, 64)
+	return serverKey{s.Process, id}, number, ok && err == nil && id != ""
+}
+
+// newPairs pairs the connections of a whole trace. byPath has what was served, by path and in the order of its start.
+func newPairs(made []*httpphases.Request, byPath map[string][]*httpphases.ServerRequest) *pairs {
+	p := &pairs{server: map[clientKey]serverKey{}, client: map[serverKey]clientKey{}, by: map[int]*httpphases.ServerRequest{}}
+	servers := map[serverKey]*serverEnd{}
+	for _, l := range byPath {
+		for _, s := range l {
+			k, _, ok := connection(s)
+			if !ok {
+				continue
+			}
+			end := servers[k]
+			if end == nil {
+				end = &serverEnd{key: k}
+				servers[k] = end
+			}
+			if end.served = append(end.served, s); s.HasDuration && !s.StartUnknown {
+				end.ended++
+			}
+		}
+	}
+	if len(servers) == 0 {
+		return p
+	}
+	clients := clientEnds(made)
+	fits := 0
+	for _, c := range clients {
+		c.fit(byPath, servers)
+		if fits += len(c.fits); fits > maxFits {
+			return p
+		}
+	}
+	pair := func(meant func(*fit) bool) (any bool) {
+		for _, c := range clients {
+			if s := c.only(meant); s != nil {
+				c.paired, s.paired, any = true, true, true
+				p.server[c.key], p.client[s.key] = s.key, c.key
+				p.settle(c, s)
+			}
+		}
+		return any
+	}
+	for pair((*fit).exact) || pair((*fit).rival) {
+	}
+	return p
+}
+
+// clientEnds returns the connections on which requests were made, in the order of the first one.
+func clientEnds(made []*httpphases.Request) []*clientEnd {
+	var ends []*clientEnd
+	byKey := map[clientKey]*clientEnd{}
+	add := func(q asked, c *httpphases.Connection) {
+		if c == nil || !c.HasID || q.path == "" {
+			return
+		}
+		k := clientKey{q.process, c.ID}
+		end := byKey[k]
+		if end == nil {
+			end = &clientEnd{key: k}
+			byKey[k], ends = end, append(ends, end)
+		}
+		end.asked = append(end.asked, q)
+	}
+	for _, r := range made {
+		for i := range r.Redirects {
+			add(askingHop(r, &r.Redirects[i]), r.Redirects[i].Connection)
+		}
+		add(asking(r), r.Connection)
+	}
+	for _, end := range ends {
+		slices.SortStableFunc(end.asked, func(a, b asked) int { return cmp.Compare(a.from, b.from) })
+	}
+	return ends
+}
+
+// askingHop returns what tells who served an earlier hop of a chain of redirects.
+func askingHop(r *httpphases.Request, hop *httpphases.Redirect) (q asked) {
+	u, err := url.Parse(hop.From)
+	if err != nil || !toItself(u.Hostname()) || r.TraceID != "" {
+		return q
+	}
+	q = asked{process: r.Process, from: hop.Start, to: hop.Start + hop.Duration, path: u.EscapedPath()}
+	q.port, q.sent, q.answered = portOf(u), q.to, q.to
+	if hop.Connection != nil && hop.Connection.Proxy != "" {
+		q.port = 0
+	}
+	for i := range hop.Phases {
+		if ph := &hop.Phases[i]; ph.Name == httpphases.RequestHeaders && !ph.Open {
+			q.from, q.sent = max(q.from, ph.Start), ph.End()
+			break
+		}
+	}
+	q.end = math.MaxInt64 // it is over with the headers of the answer
+	return q
+}
+
+func portOf(u *url.URL) int {
+	port, err := strconv.Atoi(u.Port())
+	switch {
+	case err == nil:
+		return port
+	case u.Scheme == "https":
+		return 443
+	}
+	return 80
+}
+
+// fit finds the connections of the server that c can be.
+func (c *clientEnd) fit(byPath map[string][]*httpphases.ServerRequest, servers map[serverKey]*serverEnd) {
+	type count struct{ asked, served, last int }
+	counts := map[*serverEnd]*count{}
+	seen := map[int]struct{}{}
+	needed := 0
+	var order []*serverEnd
+	for i := range c.asked {
+		q := &c.asked[i]
+		l := byPath[q.path]
+		from := sort.Search(len(l), func(i int) bool { return l[i].Start >= q.from })
+		if from+maxServed < len(l) && l[from+maxServed].Start <= q.to {
+			continue
+		}
+		if !q.gaveUp {
+			needed++
+		}
+		for ; from < len(l) && l[from].Start <= q.to; from++ {
+			s := l[from]
+			k, _, _ := connection(s)
+			end := servers[k]
+			if end == nil || !q.began(s) {
+				continue
+			}
+			n := counts[end]
+			if n == nil {
+				n = &count{last: -1}
+				counts[end], order = n, append(order, end)
+			}
+			if n.last != i && !q.gaveUp {
+				n.asked++
+			}
+			n.last = i
+			if _, twice := seen[s.ID]; !twice && !s.StartUnknown {
+				seen[s.ID] = struct{}{}
+				n.served++
+			}
+		}
+	}
+	for _, end := range order {
+		n := counts[end]
+		f := fit{server: end, right: n.served, misses: needed - n.asked + end.ended - n.served}
+		if f.rival() {
+			c.fits = append(c.fits, f)
+		}
+	}
+	for i := range c.fits {
+		f := &c.fits[i]
+		f.server.fits = append(f.server.fits, clientFit{c, f})
+	}
+}
+
+// only returns the connection of the server that c is: the only one of those meant, for which there is no other one either; nil
+// if that is not known.
+func (c *clientEnd) only(meant func(*fit) bool) *serverEnd {
+	if c.paired {
+		return nil
+	}
+	var only *fit
+	for i := range c.fits {
+		if f := &c.fits[i]; !f.server.paired && meant(f) {
+			if only != nil {
+				return nil
+			}
+			only = f
+		}
+	}
+	if only == nil || !only.sure() {
+		return nil
+	}
+	for _, o := range only.server.fits {
+		if o.client != c && !o.client.paired && meant(o.fit) {
+			return nil
+		}
+	}
+	return only.server
+}
+
+// allows reports whether s may have served q by their connections.
+func (p *pairs) allows(q *asked, s *httpphases.ServerRequest) bool {
+	k, _, ok := connection(s)
+	if !ok || !q.hasConn {
+		return true
+	}
+	c := clientKey{q.process, q.conn}
+	if is, paired := p.server[c]; paired {
+		return is == k
+	}
+	_, taken := p.client[k]
+	return !taken
+}
+
+// settle finds out who served whom on a connection. HTTP/2 numbers requests in the order in which their headers are written, and
+// HTTP/1 has one after the other: what was sent before another one began has the smaller number.
+func (p *pairs) settle(c *clientEnd, s *serverEnd) {
+	slices.SortStableFunc(s.served, func(a, b *httpphases.ServerRequest) int {
+		_, x, _ := connection(a)
+		_, y, _ := connection(b)
+		return cmp.Compare(x, y)
+	})
+	at := make(map[string][]int, 8) // by path, in s.served
+	for i, r := range s.served {
+		path := pathOf(r.Target)
+		at[path] = append(at[path], i)
+	}
+	may := make([][]int, len(c.asked)) // numbers in s.served
+	for i := range c.asked {
+		for _, k := range at[c.asked[i].path] {
+			if c.asked[i].served(s.served[k]) {
+				may[i] = append(may[i], k)
+			}
+		}
+	}
+	c.rank(may, len(s.served))
+	for again, n := true, 0; again && n < inOrder; n++ {
+		again = c.narrow(may)
+	}
+	users := make([]int, len(s.served))
+	for i := range may {
+		for _, k := range may[i] {
+			users[k]++
+		}
+	}
+	for i := range may {
+		if q := &c.asked[i]; len(may[i]) == 1 && users[may[i][0]] == 1 && q.request != 0 {
+			p.by[q.request] = s.served[may[i][0]]
+		}
+	}
+}
+
+// rank takes out of what may have served each request, of n that were served on the connection, what is too early or too late:
+// those that were sent before it began, or began when it was sent, have smaller or larger numbers.
+func (c *clientEnd) rank(may [][]int, n int) {
+	var sent, from []int64
+	for i := range c.asked {
+		if q := &c.asked[i]; !q.gaveUp && len(may[i]) > 0 {
+			sent, from = append(sent, q.sent), append(from, q.from)
+		}
+	}
+	slices.Sort(sent)
+	for i := range may {
+		q := &c.asked[i]
+		before, _ := slices.BinarySearch(sent, q.from+1)
+		behind, _ := slices.BinarySearch(from, q.sent)
+		behind = len(from) - behind
+		may[i] = slices.DeleteFunc(may[i], func(k int) bool { return k < before || k >= n-behind })
+	}
+}
+
+// narrow takes out of what may have served each request what the others leave it not, and reports whether there was any.
+func (c *clientEnd) narrow(may [][]int) (any bool) {
+	drop := func(i int, out func(k int) bool) {
+		n := len(may[i])
+		if may[i] = slices.DeleteFunc(may[i], out); len(may[i]) < n {
+			any = true
+		}
+	}
+	for i := range may {
+		for j := max(0, i-inOrder); j < i; j++ {
+			a, b := &c.asked[j], &c.asked[i]
+			if !a.gaveUp && len(may[j]) == 1 {
+				drop(i, func(k int) bool { return k == may[j][0] })
+			}
+			if !b.gaveUp && len(may[i]) == 1 {
+				drop(j, func(k int) bool { return k == may[i][0] })
+			}
+			if a.sent > b.from {
+				continue
+			}
+			if !a.gaveUp && len(may[j]) > 0 {
+				first := may[j][0]
+				drop(i, func(k int) bool { return k <= first })
+			}
+			if n := len(may[i]); !b.gaveUp && n > 0 {
+				last := may[i][n-1]
+				drop(j, func(k int) bool { return k >= last })
+			}
+		}
+	}
+	return any
+}

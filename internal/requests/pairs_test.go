@@ -1,0 +1,136 @@
+package requests
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// A paired is a row of a trace in which requests are made and served over connections.
+type paired struct {
+	r *httpphases.Request
+	s *httpphases.ServerRequest
+}
+
+// over returns a request that was made over a connection from one time to another, in ms: its headers took a tenth of one.
+func over(id int, connection int64, path string, from, to float64, change ...func(*httpphases.Request)) paired {
+	r := &httpphases.Request{
+		ID: id, Host: "localhost", Port: 80, Target: path, Start: int64(from * 1e6), Duration: int64((to - from) * 1e6), HasDuration: true, BodyObserved: true,
+		Connection: &httpphases.Connection{ID: connection, HasID: true},
+		Phases:     []httpphases.Phase{{Name: httpphases.RequestHeaders, Start: int64(from * 1e6), Duration: 1e5}},
+	}
+	for _, f := range change {
+		f(r)
+	}
+	return paired{r: r}
+}
+
+func on(id int, request, path string, from, to float64, change ...func(*httpphases.ServerRequest)) paired {
+	s := &httpphases.ServerRequest{
+		ID: id, RequestID: request, Port: 80, Target: path, Start: int64(from * 1e6), Duration: int64((to - from) * 1e6), HasDuration: true,
+	}
+	for _, f := range change {
+		f(s)
+	}
+	return paired{s: s}
+}
+
+// settled returns who served each request, by their ids.
+func settled(rows []paired) map[int]int {
+	Settle(rows, func(r paired) (*httpphases.Request, *httpphases.ServerRequest) { return r.r, r.s })
+	by := map[int]int{}
+	for _, r := range rows {
+		if r.r != nil && r.r.Why != nil && r.r.Why.Server != nil {
+			by[r.r.ID] = r.r.Why.Server.ID
+		}
+	}
+	return by
+}
+
+func TestConnectionsTellWhoServed(t *testing.T) {
+	canceled := func(r *httpphases.Request) { r.Outcome = httpphases.Canceled }
+	long := func(r *httpphases.Request) { r.Phases[0].Duration = 3e6 }
+	port := func(p int) func(*httpphases.ServerRequest) {
+		return func(s *httpphases.ServerRequest) { s.Port = p }
+	}
+	for name, c := range map[string]struct {
+		rows []paired
+		want map[int]int
+	}{
+		"one of them fits": {[]paired{ // 1 and 2 ask for the same at once
+			on(11, "A:00000001", "/a", 1, 5), on(12, "B:00000001", "/a", 1, 5), over(1, 7, "/a", 0, 6), over(2, 8, "/a", 0.5, 6),
+			on(13, "A:00000002", "/b", 8, 9), over(3, 8, "/b", 7, 10),
+		}, map[int]int{1: 12, 2: 11, 3: 13}},
+		"both fit": {[]paired{
+			on(11, "A:00000001", "/a", 1, 5), on(12, "B:00000001", "/a", 1, 5), over(1, 7, "/a", 0, 6), over(2, 8, "/a", 0.5, 6),
+		}, map[int]int{}},
+		"HTTP/2 numbers them": {[]paired{
+			on(11, "A:00000001", "/a", 2, 5), on(12, "A:00000003", "/a", 1, 5), over(1, 7, "/a", 0, 6), over(2, 7, "/a", 0.5, 6),
+		}, map[int]int{1: 11, 2: 12}},
+		"not those sent at once": {[]paired{
+			on(11, "A:00000001", "/a", 2, 5), on(12, "A:00000003", "/a", 1, 5), over(1, 7, "/a", 0, 6, long), over(2, 7, "/a", 0.5, 6),
+		}, map[int]int{}},
+		"not if one may have come to nobody": {[]paired{
+			on(11, "A:00000001", "/a", 2, 5), on(12, "A:00000003", "/a", 1, 5), over(1, 7, "/a", 0, 6, canceled), over(2, 7, "/a", 0.5, 6, canceled), over(3, 7, "/a", 0.7, 6),
+		}, map[int]int{}},
+		"of another port": {[]paired{
+			on(11, "A:00000001", "/a", 1, 5, port(81)), over(1, 7, "/a", 0, 6),
+		}, map[int]int{}},
+		"of a port that nothing tells": {[]paired{
+			on(11, "A:00000001", "/a", 1, 5, port(0)), over(1, 7, "/a", 0, 6),
+		}, map[int]int{1: 11}},
+		"of a port that the host tells": {[]paired{
+			on(11, "A:00000001", "/a", 1, 5, func(s *httpphases.ServerRequest) { s.Port, s.Host = 0, "localhost:81" }), over(1, 7, "/a", 0, 6),
+		}, map[int]int{}},
+		"through a proxy": {[]paired{
+			on(11, "A:00000001", "/a", 1, 5, port(81)), over(1, 7, "/a", 0, 6, func(r *httpphases.Request) { r.Connection.Proxy = "localhost:3128" }),
+		}, map[int]int{1: 11}},
+		"begun behind the headers of the answer": {[]paired{
+			on(11, "A:00000001", "/a", 1, 2), on(12, "B:00000001", "/a", 4, 5), over(1, 7, "/a", 0, 6, func(r *httpphases.Request) { r.HeadersAt = 3e6 }),
+		}, map[int]int{1: 11}},
+		"by an earlier hop": {[]paired{ // which tells of the connection
+			on(11, "A:00000001", "/from", 1, 2), on(12, "B:00000001", "/from", 1.5, 1.8), on(13, "A:00000002", "/a", 4, 5), on(14, "B:00000002", "/a", 4, 5), on(15, "B:00000003", "/b", 8, 9),
+			over(1, 7, "/from", 0, 6, func(r *httpphases.Request) {
+				r.Redirects = []httpphases.Redirect{{From: "http://localhost/from", URL: "http://localhost/a", Duration: 3e6, Connection: r.Connection}}
+				r.Phases[0].Start = 3.5e6
+			}),
+			over(2, 8, "/from", 1, 2), over(3, 8, "/a", 3, 6), over(4, 8, "/b", 7, 10),
+		}, map[int]int{1: 13, 2: 12, 3: 14, 4: 15}},
+	} {
+		assert.Equal(t, c.want, settled(c.rows), name)
+	}
+}
+
+// TestManyConnections: of 30 clients that ask for the same all the time each has its own connection.
+func TestManyConnections(t *testing.T) {
+	const clients, each = 30, 40
+	rng := rand.New(rand.NewPCG(1, 2))
+	var rows []paired
+	for c := range clients {
+		at := rng.Float64()
+		for i := range each {
+			id, long := 1+2*(c*each+i), 3+3*rng.Float64()
+			rows = append(rows, on(id+1, fmt.Sprintf("%c:%08X", 'A'+c, i+1), "/a", at+0.3, at+long-0.1), over(id, int64(c), "/a", at, at+long))
+			at += long + rng.Float64()
+		}
+	}
+	by := settled(rows)
+	assert.Len(t, by, clients*each)
+	for id, s := range by {
+		assert.Equal(t, id+1, s)
+	}
+}
+
+// Of a request that is the only one on its connection nothing tells more than path and time, of however many.
+func TestConnectionsThatAreManyEndSoon(t *testing.T) {
+	var rows []paired
+	for i := range 20000 {
+		at := float64(i) / 100
+		rows = append(rows, on(2*i+2, fmt.Sprintf("C%d:00000001", i), "/a", at+1, at+20), over(2*i+1, int64(i), "/a", at, at+21))
+	}
+	assert.Empty(t, settled(rows))
+}
