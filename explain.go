@@ -42,12 +42,13 @@ func (f *File) Explain(ctx context.Context, client func(*httpphases.Request), se
 	x := &explaining{x: requests.NewExplainer(p.Table, rec), client: client, server: server}
 	x.x.Steps = true
 	if room.full.Load() {
+		x.others.Pairs = room.pairs
 		if err := f.Scan(ctx, NewRequestScanner(x.request, x.served)); err != nil {
 			return err
 		}
 		return x.x.Err()
 	}
-	requests.Settle(room.rows, func(r waitingRequest) (*httpphases.Request, *httpphases.ServerRequest) { return r.made, r.served })
+	requests.Settle(room.rows, waitingRequest.sides)
 	for i, r := range room.rows {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -64,13 +65,19 @@ func (f *File) Explain(ctx context.Context, client func(*httpphases.Request), se
 
 // A waitingRoom keeps the requests of a reading in the order of their ends.
 type waitingRoom struct {
-	rows []waitingRequest
-	full atomic.Bool
+	rows  []waitingRequest
+	full  atomic.Bool
+	pairs *requests.Pairs // of the connections of those that were here when it was full
 }
 
 type waitingRequest struct {
 	made   *httpphases.Request
 	served *httpphases.ServerRequest // if made is nil
+}
+
+// sides returns the request that r is, made or served.
+func (r waitingRequest) sides() (*httpphases.Request, *httpphases.ServerRequest) {
+	return r.made, r.served
 }
 
 func (w *waitingRoom) client(r *httpphases.Request)       { w.add(waitingRequest{made: r}) }
@@ -80,6 +87,7 @@ func (w *waitingRoom) add(r waitingRequest) {
 	switch {
 	case w.full.Load():
 	case len(w.rows) == explainedAtOnce:
+		w.pairs = requests.Pair(w.rows, waitingRequest.sides)
 		w.rows = nil
 		w.full.Store(true)
 	default:

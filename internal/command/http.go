@@ -104,7 +104,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	if h.Explain {
 		read, err = explained(ctx, c, func(_ *profile.Profile, x *requests.Explainer, scan *requests.Scanner) {
 			x.Steps = c.Format == "table" || c.Format == "html"
-			run.explain = x
+			run.explain, run.others.Pairs = x, x.Pairs
 			begin(scan)
 		}, func(r httpRow, before int64) {
 			run.take(r)

@@ -24,18 +24,24 @@ type waitingRoom struct {
 	scan *requests.Scanner
 	rows []httpRow
 	full atomic.Bool
+	// pairs are of the connections of the rows that were here when it was full.
+	pairs *requests.Pairs
 }
 
 func (w *waitingRoom) add(r httpRow) {
 	switch {
 	case w.full.Load():
 	case len(w.rows) == waiting:
+		w.pairs = requests.Pair(w.rows, httpRow.sides)
 		w.rows = nil
 		w.full.Store(true)
 	default:
 		w.rows = append(w.rows, r)
 	}
 }
+
+// sides returns the request that r is, made or served.
+func (r httpRow) sides() (*httpphases.Request, *httpphases.ServerRequest) { return r.made, r.served }
 
 // Begin implements input.Consumer.
 func (w *waitingRoom) Begin(r *nettrace.Reader) { w.scan = newScanner(r, w.add) }
@@ -88,10 +94,11 @@ func explained(ctx context.Context, c *Call, ready func(*profile.Profile, *reque
 		room.scan.Finish() // hands out those that are open, and those behind which the scanner was
 	}
 	if room.full.Load() {
+		x.Pairs = room.pairs
 		return scanned(ctx, c, func(scan *requests.Scanner) { ready(p, x, scan) }, func(r httpRow) { each(r, math.MinInt64) })
 	}
 	ready(p, x, room.scan)
-	requests.Settle(room.rows, func(r httpRow) (*httpphases.Request, *httpphases.ServerRequest) { return r.made, r.served })
+	requests.Settle(room.rows, httpRow.sides)
 	before := make([]int64, len(room.rows))
 	first := int64(math.MaxInt64)
 	for i, r := range slices.Backward(room.rows) {

@@ -14,6 +14,7 @@ import (
 // Others are requests that the process served, until the one that asked for each ends: it
 // does so behind it. The zero value is empty.
 type Others struct {
+	Pairs  *Pairs // of connections, as far as they are known; may be nil
 	byID   map[int]*httpphases.ServerRequest
 	byPath map[string][]*httpphases.ServerRequest
 }
@@ -133,21 +134,7 @@ func (q *asked) reaches(c *httpphases.ServerRequest) bool {
 // Settle finds out who served whom of the requests of a whole trace, in the order of their ends, and puts each behind the one
 // that served it, if that ended later: so this one is explained first. of returns the request that a row is, made or served.
 func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) {
-	byID, byPath := map[int]*httpphases.ServerRequest{}, map[string][]*httpphases.ServerRequest{}
-	var made []*httpphases.Request
-	for _, row := range rows {
-		r, s := of(row)
-		if s == nil {
-			made = append(made, r)
-			continue
-		}
-		byID[s.ID] = s
-		path := pathOf(s.Target)
-		byPath[path] = append(byPath[path], s)
-	}
-	for _, l := range byPath {
-		sort.SliceStable(l, func(i, k int) bool { return l[i].Start < l[k].Start })
-	}
+	made, byID, byPath := sides(rows, of)
 	p := newPairs(made, byPath)
 	free := maps.Clone(byID) // but for those of which it is known whom they answer
 	for _, r := range made {
@@ -189,6 +176,25 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 		sorted = append(sorted, row)
 	}
 	copy(rows, sorted)
+}
+
+// sides returns what was made, and what was served by its ID and by its path, in the order of its start.
+func sides[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) (made []*httpphases.Request, byID map[int]*httpphases.ServerRequest, byPath map[string][]*httpphases.ServerRequest) {
+	byID, byPath = map[int]*httpphases.ServerRequest{}, map[string][]*httpphases.ServerRequest{}
+	for _, row := range rows {
+		r, s := of(row)
+		if s == nil {
+			made = append(made, r)
+			continue
+		}
+		byID[s.ID] = s
+		path := pathOf(s.Target)
+		byPath[path] = append(byPath[path], s)
+	}
+	for _, l := range byPath {
+		sort.SliceStable(l, func(i, k int) bool { return l[i].Start < l[k].Start })
+	}
+	return made, byID, byPath
 }
 
 // theOnly returns the only request of those not taken yet that can have served q, nil if there are none or several. Of those
@@ -235,7 +241,7 @@ func (o *Others) Of(r *httpphases.Request) (s *httpphases.ServerRequest, guessed
 	q := asking(r)
 	if s = o.byID[r.Server]; s == nil {
 		for _, c := range o.byPath[q.path] {
-			if !q.served(c) {
+			if !q.served(c) || !o.Pairs.allows(&q, c) {
 				continue
 			}
 			if s != nil {

@@ -33,6 +33,8 @@ const (
 type Explainer struct {
 	// Steps says that explanations tell the time of a request step by step, too.
 	Steps bool
+	// Pairs is for Others, where who served whom is not known before requests are explained.
+	Pairs *Pairs
 
 	x      *causality.Explainer
 	wants  func(*causality.Activity) bool

@@ -1,7 +1,6 @@
 package requests
 
 import (
-	"cmp"
 	"math"
 	"net/url"
 	"slices"
@@ -12,10 +11,10 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 )
 
-// pairs tells which connection of a client is which of the server. No event does: a client's has a number, Kestrel's an id. But
+// Pairs tells which connection of a client is which of the server. No event does: a client's has a number, Kestrel's an id. But
 // all that is asked on one is served on the other, and nothing else is, so that of connections with some requests on them mostly
 // one fits only.
-type pairs struct {
+type Pairs struct {
 	server map[clientKey]serverKey
 	client map[serverKey]clientKey
 	by     map[int]*httpphases.ServerRequest // by the ID of the Request: who served it
@@ -78,9 +77,16 @@ func connection(s *httpphases.ServerRequest) (k serverKey, number int64, ok bool
 	return serverKey{s.Process, id}, number, ok && err == nil && id != ""
 }
 
+// Pair pairs the connections of the first requests of a trace, in the order of their ends, as Settle takes them: of those that
+// Settle does not see.
+func Pair[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) *Pairs {
+	made, _, byPath := sides(rows, of)
+	return newPairs(made, byPath)
+}
+
 // newPairs pairs the connections of a whole trace. byPath has what was served, by path and in the order of its start.
-func newPairs(made []*httpphases.Request, byPath map[string][]*httpphases.ServerRequest) *pairs {
-	p := &pairs{server: map[clientKey]serverKey{}, client: map[serverKey]clientKey{}, by: map[int]*httpphases.ServerRequest{}}
+func newPairs(made []*httpphases.Request, byPath map[string][]*httpphases.ServerRequest) *Pairs {
+	p := &Pairs{server: map[clientKey]serverKey{}, client: map[serverKey]clientKey{}, by: map[int]*httpphases.ServerRequest{}}
 	servers := map[serverKey]*serverEnd{}
 	for _, l := range byPath {
 		for _, s := range l {
@@ -147,7 +153,7 @@ func clientEnds(made []*httpphases.Request) []*clientEnd {
 		add(asking(r), r.Connection)
 	}
 	for _, end := range ends {
-		slices.SortStableFunc(end.asked, func(a, b asked) int { return cmp.Compare(a.from, b.from) })
+		sort.SliceStable(end.asked, func(i, k int) bool { return end.asked[i].from < end.asked[k].from })
 	}
 	return ends
 }
@@ -263,9 +269,9 @@ func (c *clientEnd) only(meant func(*fit) bool) *serverEnd {
 }
 
 // allows reports whether s may have served q by their connections.
-func (p *pairs) allows(q *asked, s *httpphases.ServerRequest) bool {
+func (p *Pairs) allows(q *asked, s *httpphases.ServerRequest) bool {
 	k, _, ok := connection(s)
-	if !ok || !q.hasConn {
+	if !ok || !q.hasConn || p == nil {
 		return true
 	}
 	c := clientKey{q.process, q.conn}
@@ -278,11 +284,11 @@ func (p *pairs) allows(q *asked, s *httpphases.ServerRequest) bool {
 
 // settle finds out who served whom on a connection. HTTP/2 numbers requests in the order in which their headers are written, and
 // HTTP/1 has one after the other: what was sent before another one began has the smaller number.
-func (p *pairs) settle(c *clientEnd, s *serverEnd) {
-	slices.SortStableFunc(s.served, func(a, b *httpphases.ServerRequest) int {
-		_, x, _ := connection(a)
-		_, y, _ := connection(b)
-		return cmp.Compare(x, y)
+func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
+	sort.SliceStable(s.served, func(i, k int) bool {
+		_, a, _ := connection(s.served[i])
+		_, b, _ := connection(s.served[k])
+		return a < b
 	})
 	at := make(map[string][]int, 8) // by path, in s.served
 	for i, r := range s.served {

@@ -134,3 +134,26 @@ func TestConnectionsThatAreManyEndSoon(t *testing.T) {
 	}
 	assert.Empty(t, settled(rows))
 }
+
+// TestPairsOfFirstRequests: what connections are known by the first requests of a trace tells of those that follow.
+func TestPairsOfFirstRequests(t *testing.T) {
+	first := []paired{
+		on(11, "A:00000001", "/a", 1, 2), over(1, 7, "/a", 0, 3), on(12, "B:00000001", "/a", 4, 5), over(2, 8, "/a", 3, 6),
+	}
+	p := Pair(first, func(r paired) (*httpphases.Request, *httpphases.ServerRequest) { return r.r, r.s })
+	a, b, c := on(13, "A:00000002", "/a", 8, 9).s, on(14, "B:00000002", "/a", 8, 9).s, on(15, "C:00000001", "/a", 8, 9).s
+	for connection, want := range map[int64]*httpphases.ServerRequest{7: a, 8: b, 9: c} {
+		for _, o := range []*Others{{Pairs: p}, {}} {
+			o.Add(a)
+			o.Add(b)
+			o.Add(c)
+			got, guessed := o.Of(over(3, connection, "/a", 7, 10).r)
+			if o.Pairs == nil {
+				assert.Nil(t, got)
+				continue
+			}
+			assert.Same(t, want, got, "connection %d", connection)
+			assert.True(t, guessed)
+		}
+	}
+}
