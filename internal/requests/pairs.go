@@ -68,6 +68,7 @@ const (
 	maxFits   = 1 << 20 // of all connections
 	maxServed = 1 << 9  // requests that one may have been served by: with more, it tells of none
 	inOrder   = 1 << 6  // requests of a connection that are looked at together
+	passes    = 1 << 3  // through them
 )
 
 // connection returns the connection that a request was served on.
@@ -290,21 +291,31 @@ func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 		_, b, _ := connection(s.served[k])
 		return a < b
 	})
-	at := make(map[string][]int, 8) // by path, in s.served
+	at := make(map[string][]int, 8) // by path, those of s.served in the order of their start
 	for i, r := range s.served {
 		path := pathOf(r.Target)
 		at[path] = append(at[path], i)
 	}
+	for _, l := range at {
+		sort.SliceStable(l, func(i, k int) bool { return s.served[l[i]].Start < s.served[l[k]].Start })
+	}
 	may := make([][]int, len(c.asked)) // numbers in s.served
 	for i := range c.asked {
-		for _, k := range at[c.asked[i].path] {
-			if c.asked[i].served(s.served[k]) {
+		q := &c.asked[i]
+		l := at[q.path]
+		from := sort.Search(len(l), func(i int) bool { return s.served[l[i]].Start >= q.from })
+		for _, k := range l[from:] {
+			if s.served[k].Start > q.answered {
+				break
+			}
+			if q.served(s.served[k]) {
 				may[i] = append(may[i], k)
 			}
 		}
+		slices.Sort(may[i])
 	}
 	c.rank(may, len(s.served))
-	for again, n := true, 0; again && n < inOrder; n++ {
+	for again, n := true, 0; again && n < passes; n++ {
 		again = c.narrow(may)
 	}
 	users := make([]int, len(s.served))

@@ -135,6 +135,16 @@ func TestConnectionsThatAreManyEndSoon(t *testing.T) {
 	assert.Empty(t, settled(rows))
 }
 
+// TestLongConnection: of many requests on one connection it takes no longer for each.
+func TestLongConnection(t *testing.T) {
+	var rows []paired
+	for i := range 20000 {
+		at := float64(i)
+		rows = append(rows, on(2*i+2, fmt.Sprintf("A:%08X", 2*i+1), "/a", at+0.5, at+2), over(2*i+1, 7, "/a", at, at+3))
+	}
+	assert.Len(t, settled(rows), 20000)
+}
+
 // TestPairsOfFirstRequests: what connections are known by the first requests of a trace tells of those that follow.
 func TestPairsOfFirstRequests(t *testing.T) {
 	first := []paired{
