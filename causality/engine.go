@@ -261,7 +261,7 @@ func (g *Engine) Add(e *Event) {
 			t.maybe = g.flows.add(flow{born: g.now, asked: true})
 		}
 	case e.Stack != 0:
-		left = g.unwind(t, e.Stack)
+		left = g.unwind(t, e.Stack, e.Kind == Caught)
 		t.settle(flowBefore)
 	}
 	if e.Kind == Idle {
@@ -383,8 +383,9 @@ func (g *Engine) blockedIn(s stacks.StackID, external bool) State {
 }
 
 // unwind compares a stack with the one before it, leaves the scopes that are on it no
-// more, and enters the new ones. It reports whether that left the work item.
-func (g *Engine) unwind(t *thread, s stacks.StackID) (left bool) {
+// more, and enters the new ones. It reports whether that left the work item. What deals with an exception is no
+// other call at the place of one that is over: an async method ends in its handler, behind which the runtime tells the ends of that.
+func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 	tree := g.o.Tree
 	if n := len(t.nodes); n > 0 && t.nodes[n-1] == s {
 		return false
@@ -422,6 +423,7 @@ func (g *Engine) unwind(t *thread, s stacks.StackID) (left bool) {
 		} else if d < depth {
 			border = g.o.Role(tree.Frame(walk[depth-1-d])) >= Inside
 		}
+		border = border || caught
 		if over || !border {
 			g.renew(t, border)
 		}

@@ -620,3 +620,22 @@ func TestWhatAnExceptionFollowsFrom(t *testing.T) {
 		{"Read", ""}, {"Read", ""}, {"Send", "Read: x"}, {"Read", ""},
 	}, got)
 }
+
+// An async method that threw has ended in the handler of its exception. The runtime tells the ends of that behind it, with the
+// stack of the method: what the pool takes up next at the same place is another call.
+func TestAnotherCallBehindAnException(t *testing.T) {
+	l := newLab(t)
+	step := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser, frameMoveNext}
+	l.add(Event{Kind: Sample}, step...)                                                           // 1
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"}, step...)                              // 2
+	l.add(Event{Kind: Throw, ID: l.id(1)}, append(step[:5:5], frameOther)...)                     // 3
+	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(step[:5:5], frameSetResult)...) // 4: SetException
+	l.add(Event{Kind: Caught, ID: l.id(2)}, append(step[:5:5], frameOther)...)                    // 5
+	l.add(Event{Kind: Caught, ID: l.id(2)}, append(step[:5:5], frameOther)...)                    // 6
+	l.add(Event{Kind: Sample}, append(step[:5:5], frameOther+100)...)                             // 7
+	l.add(Event{Kind: Sample}, append(step[:5:5], frameOther+100)...)                             // 8
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	_, known, _ := l.workAt(8)
+	assert.False(t, known)
+}

@@ -44,6 +44,7 @@ const (
 	Dequeue                 // a thread of the pool takes it
 	Adjust                  // the pool changes its number of threads to Task; Next is the reason
 	Between                 // the pool thinks about that: one of its threads has ended a work item
+	Caught                  // an exception was dealt with, by the call on whose stack that is told
 )
 
 // An Event is one event of a trace.
@@ -190,6 +191,14 @@ const (
 	idAdjustmentStats  = 56
 )
 
+// Ends of what is done about an exception.
+const (
+	idCatchStop   = 251
+	idFinallyStop = 253
+	idFilterStop  = 255
+	idThrownStop  = 256
+)
+
 // decodeRuntime reads an event of the runtime's own provider.
 func decodeRuntime(e *Event, id int, ev *nettrace.Event) {
 	b := ev.Payload
@@ -221,6 +230,8 @@ func decodeRuntime(e *Event, id int, ev *nettrace.Event) {
 			e.HasInner = x.Flags&runtimeevents.ExceptionHasInner != 0
 			e.Nested = x.Flags&runtimeevents.ExceptionNested != 0
 		}
+	case idCatchStop, idFinallyStop, idFilterStop, idThrownStop:
+		e.Kind = Caught
 	case runtimeevents.IDContentionStart:
 		e.Kind = LockBegin
 	case runtimeevents.IDContentionStop:
