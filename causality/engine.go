@@ -522,6 +522,9 @@ func (g *Engine) evidence(t *thread, e *Event) {
 	}
 	top := t.top()
 	switch {
+	case !top.flow.known && top.flow.first != 0 && a != nil && a.Started && a.Start > top.flow.first:
+		// It began when this flow was under way, and not in it: another call has come to its place.
+		g.setFlow(t, g.flows.add(flow{activity: a, known: true}))
 	case !top.flow.known:
 		top.flow.activity, top.flow.known = a, true
 	case top.flow.activity != a && top.flow.activity.at(e.Time) != a.at(e.Time):

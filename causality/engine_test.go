@@ -639,3 +639,25 @@ func TestAnotherCallBehindAnException(t *testing.T) {
 	_, known, _ := l.workAt(8)
 	assert.False(t, known)
 }
+
+// What began on another thread when a flow was under way is not that flow: another call has come to its place unseen.
+func TestAnActivityThatBeganLaterIsAnotherFlow(t *testing.T) {
+	l := newLab(t)
+	step := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser, frameMoveNext}
+	l.add(Event{Kind: Sample}, step...)                                                                   // 1
+	l.add(Event{Kind: Sample}, step...)                                                                   // 2
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun) // 3
+	l.add(Event{Kind: Sample}, step...)                                                                   // 4
+	l.add(Event{Kind: Other, ID: l.id(1)}, step...)                                                       // 5
+	l.add(Event{Kind: Sample}, step...)                                                                   // 6
+	l.add(Event{Kind: Other, ID: l.id(1)}, step...)                                                       // 7
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	for ms, want := range map[int64]bool{2: false, 4: false, 6: true} {
+		a, known, _ := l.workAt(ms)
+		assert.Equal(t, want, known, "at %d ms", ms)
+		if want {
+			assert.Same(t, l.acts[1], a)
+		}
+	}
+}
