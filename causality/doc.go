@@ -27,7 +27,8 @@
 //
 // # What is not known
 //
-// Without task events the first stretch of an async method that goes on and neither writes
+// Without task events two calls of an async method that the pool resumes one behind the other, with no sample between them
+// that shows another stack: what an event tells of the second one holds for the first then, if its activity had begun. And the first stretch of an async method that goes on and neither writes
 // an event, nor ends, nor is followed by who awaits it, while more than one activity may be meant; which of two requests a thread
 // worked for in between, where it left one and took the other up without a sample; and with
 // sampled stacks all that is shorter than the distance of two samples. On a busy machine who
