@@ -27,14 +27,17 @@
 //
 // # What is not known
 //
-// Without task events two calls of an async method that the pool resumes one behind the other, with no sample between them
-// that shows another stack: what an event tells of the second one holds for the first then, if its activity had begun. And the first stretch of an async method that goes on and neither writes
+// Without task events the first stretch of an async method that goes on and neither writes
 // an event, nor ends, nor is followed by who awaits it, while more than one activity may be meant; which of two requests a thread
 // worked for in between, where it left one and took the other up without a sample; and with
 // sampled stacks all that is shorter than the distance of two samples. On a busy machine who
 // samples waits for a processor, too: where the flow changed meanwhile, a thread is taken to
 // have run for as long as samples leave out at least, and is Unseen in between. Time between
 // an event and a sample that blocks counts as blocked: an event stands for no time.
+//
+// Two calls of an async method that the pool resumes one behind the other, with no sample in between that shows another
+// stack, look like one: without task events what an event of the second one tells is told of the first, if that
+// activity had begun then.
 //
 // Sources: ActivityTracker.cs, TplEventSource.cs, ExecutionContext.cs,
 // AsyncTaskMethodBuilderT.cs and ThreadPoolWorkQueue.cs of dotnet/runtime.
