@@ -19,7 +19,7 @@ func All(provider string) string { return provider + ":0xFFFFFFFFFFFFFFFF:4" }
 // A Line is a command line. The zero value records what dotnet-trace does by itself.
 type Line struct {
 	Linux      bool     // by collect-linux: the whole machine's CPU samples and events of the kernel
-	PID        int      // 0: not known, and the word PID stands in its place
+	PID        int      // 0: not known, and the word PID stands in its place; of the whole machine none does
 	Profile    string   // one or several, with commas
 	PerfEvents string   // of collect-linux
 	Providers  []string // as --providers has them: a \n in one is the end of a line
@@ -31,11 +31,12 @@ func (l Line) String() string {
 	if l.Linux {
 		line += "-linux"
 	}
-	pid := "PID"
-	if l.PID > 0 {
-		pid = strconv.Itoa(l.PID)
+	switch {
+	case l.PID > 0:
+		line += " -p " + strconv.Itoa(l.PID)
+	case !l.Linux:
+		line += " -p PID"
 	}
-	line += " -p " + pid
 	if l.Profile != "" {
 		line += " --profile " + l.Profile
 	}

@@ -10,9 +10,9 @@ import (
 
 func TestLine(t *testing.T) {
 	for want, line := range map[string]Line{
-		"dotnet-trace collect -p PID":                                  {},
-		"dotnet-trace collect -p 41 --profile dotnet-common":           {PID: 41, Profile: "dotnet-common"},
-		"dotnet-trace collect-linux -p PID --perf-events sched:switch": {Linux: true, PerfEvents: "sched:switch"},
+		"dotnet-trace collect -p PID":                           {},
+		"dotnet-trace collect -p 41 --profile dotnet-common":    {PID: 41, Profile: "dotnet-common"},
+		"dotnet-trace collect-linux --perf-events sched:switch": {Linux: true, PerfEvents: "sched:switch"},
 		"dotnet-trace collect -p PID --profile gc-verbose --providers " + text.ShellWord("A:0xFFFFFFFFFFFFFFFF:4,"+ActivityIDs): {
 			Profile: "gc-verbose", Providers: []string{All("A"), ActivityIDs},
 		},

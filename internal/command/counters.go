@@ -77,7 +77,7 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 	case dropped > 0 || res.Dropped > 0:
 		rep.Done = n.dropAll(ctx, c)
 	default:
-		rep.Done = "no counters; `dotnet-trace collect -p PID --providers " + countersProvider + "` records some"
+		rep.Done = text.Record(res.Header.Version, "no counters; `dotnet-trace collect -p PID --providers "+countersProvider+"` records some")
 	}
 	return nil
 }

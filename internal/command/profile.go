@@ -225,7 +225,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	}
 	why := func(groups ...string) string {
 		if sampled && p.Activities.Len() == 0 && c.Select.OfWork() {
-			return noActivities
+			return text.Record(p.Meta.Version, noActivities)
 		}
 		if !in.Kind.IsRecording() && !c.time() { // of samples there may be many
 			return fmt.Sprintf("a %s trace holds no events of --weight %s; take the .nettrace that it was made from", in.Kind, strings.Join(c.values(), ","))

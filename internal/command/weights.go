@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -117,7 +118,7 @@ func amount(v float64, unit profile.Unit) string {
 }
 
 // recordsOffCPU says how the waits of threads are recorded on Linux.
-const recordsOffCPU = "`dotnet-trace collect-linux -p PID --profile dotnet-common,thread-time` records when threads were off their CPUs"
+const recordsOffCPU = "`dotnet-trace collect-linux --profile dotnet-common,cpu-sampling,thread-time` records when threads were off their CPUs"
 
 // recordedBy says how such events are recorded.
 func recordedBy(weight string, p *profile.Profile) string {
@@ -139,8 +140,6 @@ func recordedBy(weight string, p *profile.Profile) string {
 	}[weight]
 	if how == "" {
 		how = "`tracefix events` lists what the trace has; EVENT=FIELD needs a numeric field"
-	} else if linux {
-		how = strings.Replace(how, "collect ", "collect-linux ", 1)
 	}
-	return "; " + how
+	return "; " + text.Record(p.Meta.Version, how)
 }

@@ -126,7 +126,7 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 	if s.Untimed == s.Methods {
 		return []string{
 			fmt.Sprintf("%s compiled; how long that took was not recorded.", count(s.Methods, "method")),
-			"`dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x1000000010:5` records it.",
+			text.Record(c.Version, "`dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x1000000010:5` records it."),
 		}
 	}
 	judged := "Compiling held nobody up for long."

@@ -96,6 +96,7 @@ type Context struct {
 	Many   bool // the trace holds several processes
 	// Partial says that some of what the processes did is left out, as that of other threads.
 	Partial bool
+	Version int   // of the nettrace
 	Events  int64 // of the trace
 	Lost    int64 // events that the recorder could not keep
 }

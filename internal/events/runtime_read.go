@@ -129,7 +129,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 		r.Sections[i].Verdict = append(r.Sections[i].Verdict, lostNote(p.Meta.Lost)...)
 	}
 	if r.Rows.Len() == 0 {
-		r.Missing = c.advice()
+		r.Missing = text.Record(p.Meta.Version, c.advice())
 	}
 	return r, info, nil
 }
@@ -139,7 +139,7 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 	for _, pr := range p.Processes {
 		names[int(pr.PID)] = pr.Name
 	}
-	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), In: o.Between, Limit: o.Limit, Partial: o.Partial, Events: p.Meta.Events, Lost: p.Meta.Lost, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
+	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), In: o.Between, Limit: o.Limit, Partial: o.Partial, Version: p.Meta.Version, Events: p.Meta.Events, Lost: p.Meta.Lost, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
 	known := map[profile.StackID][]string{}
 	c.Frames = func(stack profile.StackID) []string {
 		names, ok := known[stack]

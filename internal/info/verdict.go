@@ -13,11 +13,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// What records CPU samples.
-var (
-	recordCPU   = collect.Line{Profile: "dotnet-common,dotnet-sampled-thread-time"}
-	recordLinux = collect.Line{Linux: true, Profile: "dotnet-common,cpu-sampling"}
-)
+// recordCPU records CPU samples.
+var recordCPU = collect.Line{Profile: "dotnet-common,dotnet-sampled-thread-time"}
 
 // recordHTTP is the command that records all of the HTTP requests.
 func recordHTTP(withCPU bool) string {
@@ -55,15 +52,25 @@ func (g *nettraceReader) verdicts() []Verdict {
 // linux tells whether collect-linux recorded the trace. A test may have no reader.
 func (g *nettraceReader) linux() bool { return g.r != nil && g.r.Header().Version >= 6 }
 
+// record makes a command that records something one that whoever recorded this trace has. Who recorded context switches
+// wants those again.
+func (g *nettraceReader) record(line string) string {
+	if !g.linux() {
+		return line
+	}
+	line = text.Record(g.r.Header().Version, line)
+	if g.f.Samples.OffCPU > 0 {
+		line = strings.Replace(line, "cpu-sampling", "cpu-sampling,thread-time", 1)
+	}
+	return line
+}
+
 func (g *nettraceReader) cpuVerdict() Verdict {
 	f, s := g.f, g.f.Samples
 	v := Verdict{Topic: "CPU stacks", State: Good, of: "CPU stacks"}
-	record := recordCPU
-	if g.linux() {
-		record = recordLinux
-	}
+	record := g.record(recordCPU.String())
 	if s.Count == 0 {
-		v.State, v.Do = None, record.String()
+		v.State, v.Do = None, record
 		v.Text = "no CPU samples"
 		if s.Other > 0 {
 			v.Text += fmt.Sprintf("; %s other events have stacks", count(s.Other))
@@ -237,7 +244,7 @@ func (g *nettraceReader) httpVerdict() Verdict {
 	f := g.f
 	v := Verdict{Topic: "HTTP", State: Good, of: "HTTP requests", Do: "tracefix http " + text.ShellWord(f.File)}
 	h := f.HTTP
-	record := recordHTTP(f.Samples.Count > 0)
+	record := g.record(recordHTTP(f.Samples.Count > 0))
 	if h != nil {
 		h.Recording = record
 	}
@@ -355,7 +362,7 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 		} else {
 			v.Text += ", without activity ids: starts and stops cannot be paired"
 		}
-		v.Do = collect.Line{Providers: append(providers, collect.ActivityIDs)}.String()
+		v.Do = g.record(collect.Line{Providers: append(providers, collect.ActivityIDs)}.String())
 	}
 	return v, true
 }

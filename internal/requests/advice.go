@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/collect"
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Finding is something that the recording lacks, and what that does to the rows.
@@ -140,7 +141,7 @@ var bridgeSpecs = map[Sides]string{
 // need of the runtime that wrote the trace.
 func (s *Scanner) Command(pid int, sides Sides) string {
 	if !s.seen.old || s.seen.providers != [4]int64{} {
-		return Command(pid, sides)
+		return text.Record(s.version(), Command(pid, sides))
 	}
 	var providers, specs []string
 	for _, side := range []Sides{Client, Server} {
@@ -154,6 +155,14 @@ func (s *Scanner) Command(pid int, sides Sides) string {
 	providers = append(providers, collect.ActivityIDs,
 		httpphases.ProviderBridge+`:0x3:5:FilterAndPayloadSpecs="`+strings.Join(specs, `\n`)+`"`)
 	return collect.Line{PID: pid, Providers: providers}.String()
+}
+
+// version is that of the trace. A test may have no reader.
+func (s *Scanner) version() int {
+	if s.reader == nil {
+		return 0
+	}
+	return s.reader.Header().Version
 }
 
 // Command is that of .NET 5 and later. Where both sides are asked for it has the bridge,

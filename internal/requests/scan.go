@@ -301,6 +301,7 @@ func (s *Scanner) Stats() httpphases.Stats { return s.builder.Stats() }
 type Info struct {
 	Start     time.Time // wall clock of time 0, zero if not told
 	ProcessID int
+	Version   int   // of the nettrace
 	End       int64 // ns: the last event
 	Lost      uint64
 	Events    int64
@@ -341,7 +342,7 @@ func (i *Info) Defect(e *nettrace.FormatError) {
 
 // Told notes what a reader knows at the end of a file, whose last event was then.
 func (i *Info) Told(h *nettrace.Header, st nettrace.Stats, end int64) {
-	i.Start, i.ProcessID, i.End, i.Lost, i.Events = h.SyncTime, h.ProcessID, end, st.Lost, st.Events
+	i.Start, i.ProcessID, i.Version, i.End, i.Lost, i.Events = h.SyncTime, h.ProcessID, h.Version, end, st.Lost, st.Events
 }
 
 // ReadFor reads a nettrace file for consumers; see Read.
