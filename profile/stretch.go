@@ -105,7 +105,7 @@ func (p *Profile) Timing() *Timing {
 // usualPeriod returns the lower quartile of the times between samples, which idle
 // threads do not move; where the trace tells the interval, a period near to it, and of
 // samples that are taken on a CPU that interval itself: a quartile of theirs tells an idle
-// machine from a busy one, and nothing of the sampler.
+// machine from a busy one, and nothing of the sampler. Where it is not told, see Gaps.tick.
 func usualPeriod(p *Profile, threads []*Thread) int64 {
 	var all Gaps
 	if p.Skipped != nil {
@@ -130,6 +130,9 @@ func usualPeriod(p *Profile, threads []*Thread) int64 {
 	}
 	period := all.lowerQuartile()
 	told := int64(p.Meta.Interval)
+	if all.onCPU && !all.polled && told < leastTick {
+		period = all.tick()
+	}
 	switch {
 	case told <= 0:
 	case !all.onCPU || all.polled:
@@ -186,6 +189,40 @@ func (g *Gaps) lowerQuartile() int64 {
 		rest -= b.n
 	}
 	return 0
+}
+
+// slowestTick is of a profiler that looks 19 times a second; who looks less often is not met.
+const slowestTick = 60_000_000
+
+// tick is how often CPUs were sampled, by the times between two samples of a thread: those of a thread that runs on are
+// near to it, others are as far apart as the thread ran, which is seldom twice the same. It is the least time that a tenth
+// of them are near to: of threads that are moved at each tick that is more than half of it. Where there is none no thread
+// ran for long, and it is that of collect-linux, or less.
+func (g *Gaps) tick() int64 {
+	if g.n < 4 {
+		return 0
+	}
+	near := func(i int) (n, mean int64) { // two buckets: a time may be where they meet
+		a, b := g.buckets[i], g.buckets[i+1]
+		if n = a.n + b.n; n > 0 {
+			mean = (a.sum + b.sum) / n
+		}
+		return n, mean
+	}
+	for i := range len(g.buckets) - 2 {
+		n, at := near(i)
+		if 10*n < g.n {
+			continue
+		}
+		if next, mean := near(i + 1); next > n {
+			at = mean
+		}
+		if at <= slowestTick {
+			return at
+		}
+		break
+	}
+	return min(g.lowerQuartile(), defaultPeriod)
 }
 
 func octave(d int64) int {

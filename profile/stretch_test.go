@@ -214,3 +214,34 @@ func TestSkipTo(t *testing.T) {
 	}
 	require.Greater(t, skipped, 50_000)
 }
+
+// How often CPUs were sampled is not told by every text. A machine that was idle does not tell it either, and its waits are
+// no CPU time.
+func TestTickUntold(t *testing.T) {
+	const ms = int64(1e6)
+	gaps := map[string]func(i int64) int64{
+		"busy, each millisecond":    func(i int64) int64 { return ms + i%7*1000 },
+		"busy, 99 times a second":   func(i int64) int64 { return 10_101_010 },
+		"busy, 4 times as often":    func(i int64) int64 { return ms / 4 },
+		"moved at each tick":        func(i int64) int64 { return ms * (1 + i%100) / 100 },
+		"idle":                      func(i int64) int64 { return ms << (i % 11) },
+		"wakes each half second":    func(i int64) int64 { return 500 * ms },
+		"idle, and one that is not": func(i int64) int64 { return []int64{ms, ms, ms << (1 + i%10)}[i%3] },
+	}
+	for name, want := range map[string][2]int64{
+		"busy, each millisecond": {ms, ms + 6000}, "busy, 99 times a second": {10_101_010, 10_101_010}, "busy, 4 times as often": {ms / 4, ms / 4},
+		"moved at each tick": {ms / 2, ms}, "idle": {ms, ms}, "wakes each half second": {ms, ms}, "idle, and one that is not": {ms, ms},
+	} {
+		p := &Profile{Table: NewTable()}
+		th := &Thread{Process: &Process{PID: 1}, TID: 1}
+		at := int64(0)
+		for i := range int64(3000) {
+			th.Samples.Append(Sample{Time: at, Type: SampleCPU})
+			at += gaps[name](i)
+		}
+		p.Threads = []*Thread{th}
+		period := p.Timing().Period
+		require.GreaterOrEqual(t, period, want[0], name)
+		require.LessOrEqual(t, period, want[1], name)
+	}
+}
