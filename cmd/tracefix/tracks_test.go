@@ -24,7 +24,7 @@ func TestNothingToWrite(t *testing.T) {
 		{"chain", "--tracks contention", runtime + "0x4000:4"},
 		{"chain", "--tracks exceptions,contention", "no exceptions, no lock contentions; `dotnet-trace collect -p PID --providers " + runtime + "0xc000:4` records them"},
 		{"chain", "--tracks faults", "no page faults; `dotnet-trace collect-linux "},
-		{"v6-chain", "--tracks gc", "`dotnet-trace collect-linux -p PID --providers " + runtime + "0x1:4"},
+		{"v6-chain", "--tracks gc", "`dotnet-trace collect-linux --providers " + runtime + "0x1:4"},
 		{"v6-chain", "--tracks events", "no other events\n"},
 		{"activities", "--tracks cpu", "no CPU samples; `dotnet-trace collect --profile"},
 		{"activities", "--tracks activities --to 1us", "the filters leave no activities"},

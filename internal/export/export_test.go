@@ -482,7 +482,7 @@ func TestNDJSONOrderAndFields(t *testing.T) {
 				if s.Type != profile.SampleEvent {
 					want++
 				}
-				if s.Type == profile.SampleOffCPU {
+				if s.Type != profile.SampleEvent {
 					off += s.Dur
 				}
 			}
@@ -498,7 +498,7 @@ func TestNDJSONOrderAndFields(t *testing.T) {
 				Off    *float64 `json:"duration_ms"`
 			}
 			require.NoError(t, json.Unmarshal(line, &s))
-			require.Equal(t, s.Type == "offcpu", s.Off != nil)
+			require.False(t, s.Type == "offcpu" && s.Off == nil)
 			if s.Off != nil {
 				off -= int64(math.Round(*s.Off * 1e6))
 			}

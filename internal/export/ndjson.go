@@ -15,7 +15,8 @@ import (
 //	{"ts":5.699888,"pid":1,"tid":19,"type":"managed","depth":4,"cut":false,"frames":["root","leaf"]}
 //
 // ts is in ms since the start of the trace, exact to the nanosecond; frames are full
-// names without synthetic roots and leaf markers. "why" stands on cut samples only,
+// names without synthetic roots and leaf markers. A sample that knows for how long it speaks has "duration_ms", another one of
+// a CPU "period_ms", how far apart the trace tells that such were taken. "why" stands on cut samples only,
 // "repair" on those that a repair looked at. Stacks of other events are no samples, unless
 // o.Weights asks for them: they have "weight", "value", its "unit" and "name" in place of "type", and times are ms.
 func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
@@ -59,8 +60,11 @@ func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 			b = text.AppendMillis(b, s.Time)
 			b = append(b, h.ids...)
 			b = append(b, kind...)
-			if s.Type == profile.SampleOffCPU {
+			switch {
+			case s.Type == profile.SampleOffCPU || s.Dur > 0 && s.Type != profile.SampleEvent:
 				b = text.AppendMillis(append(b, `,"duration_ms":`...), s.Dur)
+			case s.Type == profile.SampleCPU && p.Meta.Interval > 0:
+				b = text.AppendMillis(append(b, `,"period_ms":`...), int64(p.Meta.Interval))
 			}
 			b = append(b, `,"depth":`...)
 			b = strconv.AppendInt(b, int64(depths.of(recorded)), 10)

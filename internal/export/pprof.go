@@ -56,7 +56,7 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 	}
 	x.mapping(main) // the first mapping names the program
 	timing := p.Timing()
-	anyCPU := false
+	anyCPU, notes := false, []string{o.exporter(), o.title(p), p.Meta.Format}
 	for _, th := range o.threads(p) {
 		x.labels = x.labels[:0]
 		if x.time && x.thread(th, timing) {
@@ -77,7 +77,10 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 		x.varint(pprofTime, uint64(p.Meta.Start.UnixNano()+from))
 	}
 	x.varint(pprofDuration, uint64(to-from))
-	for _, c := range []string{o.exporter(), o.title(p), p.Meta.Format} {
+	if x.onCPU {
+		notes = append(notes, profile.SampledCPUs)
+	}
+	for _, c := range notes {
 		if c != "" {
 			x.varint(pprofComment, x.str(c))
 		}
@@ -114,6 +117,7 @@ type pprofWriter struct {
 	msg, sub              []byte
 
 	time    bool   // samples are wanted
+	onCPU   bool   // and were taken on CPUs
 	weights []int  // in the profile's Weights
 	beyond  bool   // an amount is larger than numbers are
 	labels  []byte // of the thread
@@ -190,6 +194,7 @@ func (x *pprofWriter) thread(th *profile.Thread, timing *profile.Timing) (anyCPU
 		if st.Type.OnCPU() {
 			v.cpu += d
 			anyCPU = true
+			x.onCPU = x.onCPU || st.Type == profile.SampleCPU
 		}
 	}
 	if len(values) == 0 {

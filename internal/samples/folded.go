@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -135,12 +136,28 @@ func readFolded(ctx context.Context, r io.Reader, b *builder) error {
 	if err != nil {
 		return err
 	}
+	b.ofCPUs(t)
 	unit := ""
 	if timed {
 		unit = "a count as a microsecond; --weight samples or bytes says what else they are"
 	}
 	b.sums(unit)
 	return nil
+}
+
+// ofCPUs makes the samples those of a CPU where stacks hold other code than managed, or threads that were off their CPU: the
+// runtime's own sampler records neither.
+func (b *builder) ofCPUs(t *thread) {
+	other := slices.ContainsFunc(t.rows, func(r row) bool { return r.Type == profile.SampleOffCPU })
+	for m := profile.MethodID(0); !other && int(m) < b.p.Table.Methods(); m++ {
+		k := b.p.Table.MethodAt(m).Kind
+		other = k == profile.Native || k == profile.Kernel
+	}
+	for i := range t.rows {
+		if r := &t.rows[i]; other && r.Type == profile.SampleManaged {
+			r.Type = profile.SampleCPU
+		}
+	}
 }
 
 // noFrames is what the writer of folded stacks calls a stack without a frame.

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
@@ -52,7 +53,8 @@ type line struct {
 	Unit   string   `json:"unit"`
 	Name   string   `json:"name"`
 
-	Duration *float64 `json:"duration_ms"` // of offcpu; not in what earlier versions wrote
+	Duration *float64 `json:"duration_ms"` // of offcpu, and of what else knows it; not in what earlier versions wrote
+	Period   *float64 `json:"period_ms"`   // of cpu without a duration, neither
 }
 
 var typesNamed = map[string]profile.SampleType{
@@ -112,6 +114,8 @@ func (l *line) wrong() string {
 		return "a time (ts) that no trace has"
 	case l.Duration != nil && (*l.Duration < 0 || *l.Duration > maxTime/1e6):
 		return "a duration that no trace has"
+	case l.Period != nil && (*l.Period <= 0 || *l.Period > maxTime/1e6):
+		return "a period that no sampler has"
 	case l.TID == nil:
 		return "a sample without a thread (tid)"
 	case l.Frames == nil:
@@ -138,8 +142,14 @@ func (b *builder) line(l *line) (*row, *thread) {
 		b.stack = append(b.stack, b.frame(methodOf(f), 0))
 	}
 	r := row{Sample: profile.Sample{Time: int64(math.Round(*l.TS * 1e6)), Type: typesNamed[l.Type], Stack: b.push(b.stack)}}
-	if l.Duration != nil && r.Type == profile.SampleOffCPU {
+	if l.Duration != nil {
 		r.Dur = int64(math.Round(*l.Duration * 1e6))
+	}
+	if l.Period != nil {
+		// Where files of several recordings were put together no wait counts as CPU time.
+		if at := time.Duration(math.Round(*l.Period * 1e6)); b.p.Meta.Interval == 0 || at < b.p.Meta.Interval {
+			b.p.Meta.Interval = at
+		}
 	}
 	if l.Cut {
 		r.Cut = cutsNamed[l.Why]

@@ -100,6 +100,10 @@ func readPprof(ctx context.Context, r io.Reader, b *builder) error {
 	}
 	x := &pprofReader{builder: b, in: in, names: map[string]uint32{}}
 	x.own = slices.ContainsFunc(in.Comments, func(c string) bool { return strings.HasPrefix(c, "tracefix") })
+	x.onCPU = x.own && slices.Contains(in.Comments, profile.SampledCPUs)
+	if period := in.PeriodType; x.onCPU && period != nil && nanos[period.Unit] == 1 {
+		b.p.Meta.Interval = time.Duration(min(max(0, in.Period), maxTime))
+	}
 	if err := x.choose(b.opts.Weights, b.opts.AllWeights); err != nil {
 		return err
 	}
@@ -207,6 +211,7 @@ type pprofReader struct {
 	*builder
 	in      *pprof.Profile
 	own     bool // tracefix wrote it
+	onCPU   bool // and says that samples were taken on CPUs
 	main    string
 	value   int   // the value with the time of a sample; -1: time is not read
 	scale   int64 // ns of one of it
@@ -472,7 +477,7 @@ func (x *pprofReader) last(t *thread, s *pprof.Sample, stack profile.StackID, al
 		cpu = min(max(0, x.nanos(s, x.cpu, nanos[x.in.SampleType[x.cpu].Unit])), all)
 	}
 	on := profile.SampleManaged
-	if x.cpu >= 0 && !x.own {
+	if x.cpu >= 0 && (!x.own || x.onCPU) {
 		on = profile.SampleCPU
 	}
 	n := int64(1)
@@ -516,7 +521,7 @@ func (x *pprofReader) location(l *pprof.Location) {
 		}
 		m := methodOf(f.Name)
 		switch {
-		case x.own:
+		case x.own && m.Module == "":
 			m.Kind = kindOf(f.SystemName, m)
 		case m.Module == "" && m.Kind != profile.Synthetic && file != "":
 			m.Module, m.Kind = load.FileModule(file), profile.Native
@@ -537,11 +542,10 @@ func (x *pprofReader) location(l *pprof.Location) {
 	}
 }
 
-// kindOf tells what a function of tracefix's own output is by its system name, KIND::NAME.
+// kindOf tells what a function of tracefix's own output without a module is by its system name, KIND::NAME.
 func kindOf(system string, m profile.Method) profile.FrameKind {
 	kind, _, _ := strings.Cut(system, "::")
 	switch {
-	case m.Module != "":
 	case kind == "native":
 		return profile.Native
 	case kind == "kernel":
@@ -573,13 +577,19 @@ func (x *pprofReader) threadOf(s *pprof.Sample) *thread {
 	t := x.thread(number("pid", "process_id"), number("tid", "thread_id", "thread"))
 	if t.Name == "" {
 		t.Name = text("thread", "thread_name", "comm")
-		if t.Name == "" && t.TID == 0 {
+		if x.own && t.Name == (&profile.Thread{TID: t.TID}).Title() {
+			t.Name = ""
+		}
+		if t.Name == "" && t.TID == 0 && !x.own {
 			t.Name = "all threads"
 		}
 	}
 	if p := t.Process; p.Name == "" {
 		if p.Name = text("process", "process_name"); p.Name == "" {
 			p.Name = x.main
+		}
+		if x.own && p.Name == (&profile.Process{PID: p.PID}).Title() {
+			p.Name = "" // what the writer calls a process without a name, and above a thread
 		}
 	}
 	return t

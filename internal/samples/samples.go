@@ -223,6 +223,7 @@ func (t *thread) weighs(stack profile.StackID, values []profile.Value) {
 // finish puts the samples into the profile.
 func (b *builder) finish() {
 	sorted, seen := 0, map[*profile.Process]bool{}
+	ticks := false // there are samples of CPUs of which is not told for how long they speak
 	for _, t := range b.order {
 		if len(t.rows) == 0 { // named, and never seen
 			continue
@@ -236,6 +237,7 @@ func (b *builder) finish() {
 		for i := range t.rows {
 			r := &t.rows[i]
 			t.Samples.Append(r.Sample)
+			ticks = ticks || r.Type == profile.SampleCPU && r.Dur == 0
 			b.p.Meta.Events++
 			b.p.Meta.End = max(b.p.Meta.End, r.Time+r.Dur)
 			if r.repair != nil {
@@ -257,6 +259,9 @@ func (b *builder) finish() {
 			b.p.Processes = append(b.p.Processes, t.Process)
 		}
 		t.rows, t.values = nil, nil
+	}
+	if ticks && b.p.Meta.Interval == 0 {
+		b.note("how far apart samples of a CPU were taken is not told: each counts for %.3g ms, an estimate by how far apart they are", float64(b.p.Timing().Period)/1e6)
 	}
 	if sorted > 0 {
 		b.note("the samples of %d of %d threads did not stand in order of time; they were sorted", sorted, len(b.order))
@@ -313,14 +318,16 @@ func (b *builder) sums(unit string) {
 // eventPipeLimit is the number of frames at which EventPipe cuts stacks.
 const eventPipeLimit = 100
 
-// methodOf takes a full name apart as dotnet-trace puts it together: Module!Name.
+// methodOf takes a full name apart as dotnet-trace puts it together: Module!Name. Its kind is what the name tells.
 func methodOf(full string) profile.Method {
 	switch full {
 	case profile.Bridge, profile.CallerUnknown:
 		return profile.Method{Name: full, Kind: profile.Synthetic}
 	}
+	m := profile.Method{Name: full}
 	if i := strings.IndexByte(full, '!'); i > 0 && !strings.ContainsAny(full[:i], "( ") {
-		return profile.Method{Module: full[:i], Name: full[i+1:]}
+		m = profile.Method{Module: full[:i], Name: full[i+1:]}
 	}
-	return profile.Method{Name: full}
+	m.Kind = profile.KindOf(m)
+	return m
 }

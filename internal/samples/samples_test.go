@@ -81,7 +81,7 @@ func TestRead(t *testing.T) {
 		}},
 		{"folded with a byte order mark", kind("folded"), "\ufeffmain;a 3\nmain 2\n", []string{`0/0 "all threads" 0+3 managed main;a`, `0/0 "all threads" 3+2 managed main`}},
 		{"ndjson off the CPU", kind("ndjson"), `{"ts":1,"pid":1,"tid":2,"type":"offcpu","duration_ms":2.5,"depth":1,"cut":false,"frames":["wait"]}` + "\n" +
-			`{"ts":9,"pid":1,"tid":2,"type":"cpu","duration_ms":2.5,"depth":1,"cut":false,"frames":["work"]}` + "\n", []string{`1/2 "Thread 2" 1000+2500 offcpu wait`, `1/2 "Thread 2" 9000+0 cpu work`}},
+			`{"ts":9,"pid":1,"tid":2,"type":"cpu","duration_ms":2.5,"depth":1,"cut":false,"frames":["work"]}` + "\n", []string{`1/2 "Thread 2" 1000+2500 offcpu wait`, `1/2 "Thread 2" 9000+2500 cpu work`}},
 		{"folded off the CPU", kind("folded"), "main;wait;[off CPU] 5\n", []string{`0/0 "all threads" 0+5 offcpu main;wait`}},
 		{"ndjson", kind("ndjson"), `{"ts":1.5,"pid":1,"tid":2,"type":"managed","depth":1,"cut":false,"frames":["A!a"]}
 {"ts":2.5,"pid":1,"tid":2,"type":"external","depth":2,"cut":true,"why":"depth","frames":["[frames lost]","A!b","c"],"repair":{"how":"bridge","restored":0,"confidence":0}}
@@ -195,7 +195,10 @@ func TestPerfOthers(t *testing.T) {
 	p, told := read(t, kind("perf script"), strings.NewReader(text))
 	assert.Empty(t, told)
 	assert.EqualValues(t, 17, p.Meta.Lost)
-	assert.Equal(t, []string{"samples are those of cycles, and not 2 of b, 1 of c, 1 of d, 1 of e, 1 of f and of 1 other kinds"}, p.Meta.Notes)
+	assert.Equal(t, []string{
+		"samples are those of cycles, and not 2 of b, 1 of c, 1 of d, 1 of e, 1 of f and of 1 other kinds",
+		"how far apart samples of a CPU were taken is not told: each counts for 1 ms, an estimate by how far apart they are",
+	}, p.Meta.Notes)
 }
 
 // What was recorded without -g has the address in the line of the sample. Tracepoints tell other things there.

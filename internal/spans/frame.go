@@ -148,7 +148,7 @@ func (t *frameTable) add(b *brief) int32 {
 	}
 	k := kindOf(name)
 	m := profile.Method{Name: name}
-	if k != kindCode {
+	if m.Kind = profile.KindOf(m); k != kindCode {
 		m.Kind = profile.Synthetic
 	}
 	t.table.AddFrame(profile.Frame{Method: t.table.AddMethod(m)})
@@ -269,6 +269,9 @@ func (t *frameTable) setModules(m *modules) {
 		}
 		method := t.table.MethodOf(profile.FrameID(i))
 		method.Module = m.texts[e.module]
+		if method.Kind != profile.Synthetic {
+			method.Kind = profile.KindOf(method)
+		}
 		t.table.SetMethod(profile.FrameID(i), t.table.AddMethod(method))
 	}
 }

@@ -122,6 +122,7 @@ func ownMethod(name, cat string) (profile.Method, kind) {
 		m.Module = cat
 	default:
 		m.Module = cat
+		m.Kind = profile.KindOf(m)
 	}
 	return m, kindCode
 }

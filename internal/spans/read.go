@@ -738,6 +738,9 @@ func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*profile
 		return p
 	}
 	p := &profile.Process{PID: number(th.PID), Name: d.procs[th.PID]}
+	if l.own.holds == holdsSamples && p.Name == (&profile.Process{PID: p.PID}).Title() {
+		p.Name = "" // what the writer calls a process without a name
+	}
 	if root != "" {
 		parseRoot(root, p)
 	}
