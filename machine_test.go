@@ -1,9 +1,12 @@
 package tracefix
 
 import (
+	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -77,4 +80,50 @@ func TestMachineRoundTrip(t *testing.T) {
 			}
 		}
 	}
+}
+
+// An id that two programs had, one after the other, is two processes in what is written, for viewers and for who reads it again.
+func TestProgramsOfOneID(t *testing.T) {
+	p := &profile.Profile{Table: profile.NewTable()}
+	p.Meta.Interval, p.Meta.Format = time.Millisecond, "nettrace 6"
+	for i, name := range []string{"sh", "Shop", ""} {
+		pr := &profile.Process{PID: 5, Name: name}
+		th := &profile.Thread{Process: pr, TID: 5}
+		f := p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Module: "lab", Name: "Run" + name + "()"})})
+		for k := range int64(3) {
+			th.Samples.Append(profile.Sample{Time: int64(i)*1e8 + k*1e6, Type: profile.SampleCPU, Stack: p.Table.Push(0, f)})
+		}
+		th.First, th.Last = int64(i)*1e8, int64(i)*1e8+2e6
+		p.Processes, p.Threads, p.Meta.End = append(p.Processes, pr), append(p.Threads, th), th.Last
+	}
+	for _, format := range []string{"chromium", "speedscope", "pprof", "ndjson"} {
+		name := filepath.Join(t.TempDir(), "x."+format)
+		out, err := os.Create(name)
+		require.NoError(t, err)
+		require.NoError(t, Write(out, p, format, nil))
+		require.NoError(t, out.Close())
+		in, err := Open(t.Context(), name)
+		require.NoError(t, err)
+		got, err := in.Profile(t.Context(), nil)
+		require.NoError(t, err)
+		var who []string
+		for _, th := range got.Threads {
+			who = append(who, fmt.Sprintf("%d/%d %s %s", th.Process.PID, th.TID, th.Process.Name, got.Table.MethodOf(got.Table.Frame(firstStack(th))).Name))
+		}
+		assert.Equal(t, []string{"5/5 sh Runsh()", "5/5 Shop RunShop()", "5/5  Run()"}, who, format)
+	}
+	for _, format := range []string{"chromium", "perfetto", "firefox"} {
+		var out bytes.Buffer
+		require.NoError(t, Write(&out, p, format, nil))
+		for _, name := range []string{"sh", "Shop (5)", "Process 5"} {
+			assert.Contains(t, out.String(), name, format)
+		}
+	}
+}
+
+func firstStack(th *profile.Thread) profile.StackID {
+	for _, s := range th.Samples.All() {
+		return s.Stack
+	}
+	return 0
 }

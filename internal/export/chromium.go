@@ -129,7 +129,7 @@ func (c *chromiumWriter) metadata(tracks []*profile.Track, timing *profile.Timin
 		c.trackIDs = append(c.trackIDs, c.ids.fresh())
 	}
 	for i, pr := range c.ids.processes {
-		c.nameProcess(c.ids.pid(pr), pr.Title())
+		c.nameProcess(pr)
 		c.sortIndex("process_sort_index", c.ids.pid(pr), 0, i)
 	}
 	threads := c.o.threads(c.p)
@@ -154,12 +154,19 @@ func (c *chromiumWriter) metadata(tracks []*profile.Track, timing *profile.Timin
 // nameProcess names a process. It has no tid: where the first event has one, speedscope
 // takes the file for one of the browser's devtools, and refuses it, as soon as anything in
 // it is called Profile (chromium-trace.md section 9.3).
-func (c *chromiumWriter) nameProcess(pid int64, name string) {
+func (c *chromiumWriter) nameProcess(pr *profile.Process) {
 	c.event()
 	c.str(`{"ph":"M","ts":0,"pid":`)
-	c.b = strconv.AppendInt(c.b, pid, 10)
+	c.b = strconv.AppendInt(c.b, c.ids.pid(pr), 10)
 	c.str(`,"name":"process_name","cat":"__metadata","args":{"name":`)
-	c.b = text.AppendJSON(c.b, name)
+	c.b = text.AppendJSON(c.b, c.ids.title(pr))
+	if c.ids.again(pr) { // for those who read the file again
+		c.str(`,"tracefix":{"pid":`)
+		c.b = strconv.AppendInt(c.b, pr.PID, 10)
+		c.str(`,"process":`)
+		c.b = text.AppendJSON(c.b, pr.Name)
+		c.str("}")
+	}
 	c.str("}}")
 	c.flushed()
 }

@@ -368,7 +368,7 @@ func (x *firefoxWriter) open(pr *profile.Process, name string, tid, first int64,
 	x.str(`,"unregisterTime":null,"pausedRanges":[],"showMarkersInTimeline":true,"name":`)
 	x.b = text.AppendJSON(x.b, name)
 	x.str(`,"isMainThread":` + strconv.FormatBool(main) + `,"processName":`)
-	x.b = text.AppendJSON(x.b, pr.Title())
+	x.b = text.AppendJSON(x.b, x.ids.title(pr))
 	x.str(`,"pid":"` + strconv.FormatInt(x.ids.pid(pr), 10) + `","tid":` + strconv.FormatInt(tid, 10) + ",\n")
 }
 

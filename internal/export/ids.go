@@ -14,10 +14,12 @@ import (
 // Numbers of processes and threads must be small positive integers for viewers:
 // Perfetto reads what is outside of 32 bits as 0 and thread 0 as the main thread
 // (chromium-trace.md section 6.3). Real ones are kept; what a viewer could not hold,
-// and our own tracks, get numbers behind all real ones.
+// and our own tracks, get numbers behind all real ones, and so does a program that had
+// the number of another one before: viewers have one name for each.
 type numbers struct {
 	processes []*profile.Process // in order of first use
 	pids      map[*profile.Process]int64
+	taken     map[int64]bool
 	tids      map[*profile.Thread]int64
 	ranks     map[*profile.Thread]int // order in which threads are shown
 	free      int64
@@ -26,7 +28,7 @@ type numbers struct {
 const firstFree = 1 << 30
 
 func newNumbers(p *profile.Profile) *numbers {
-	n := &numbers{pids: map[*profile.Process]int64{}, tids: map[*profile.Thread]int64{}, ranks: rankThreads(p), free: firstFree}
+	n := &numbers{pids: map[*profile.Process]int64{}, taken: map[int64]bool{}, tids: map[*profile.Thread]int64{}, ranks: rankThreads(p), free: firstFree}
 	for _, th := range p.Threads {
 		for _, id := range []int64{th.Owner().PID, th.TID} {
 			if holds(id) && id >= n.free {
@@ -60,13 +62,24 @@ func (n *numbers) pid(p *profile.Process) int64 {
 	id, ok := n.pids[p]
 	if !ok {
 		id = p.PID
-		if !holds(id) {
+		if !holds(id) || n.taken[id] {
 			id = n.fresh()
 		}
-		n.pids[p] = id
+		n.pids[p], n.taken[id] = id, true
 		n.processes = append(n.processes, p)
 	}
 	return id
+}
+
+// again reports whether p has another number than its own since another program had that.
+func (n *numbers) again(p *profile.Process) bool { return n.pid(p) != p.PID && holds(p.PID) }
+
+// title is what a viewer calls p, with the number that it had where it is shown with another one.
+func (n *numbers) title(p *profile.Process) string {
+	if p.Name == "" || !n.again(p) {
+		return p.Title()
+	}
+	return p.Title() + " (" + strconv.FormatInt(p.PID, 10) + ")"
 }
 
 // owner returns the process that a track is drawn in: that of the track, else the

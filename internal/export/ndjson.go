@@ -191,6 +191,14 @@ type head struct {
 
 func newMerge(threads []*profile.Thread) *merge {
 	m := &merge{}
+	var of *profile.Process
+	several := false // of those that have lines: the way back gives the same bytes
+	for _, th := range threads {
+		if th.Samples.Written() > 0 || th.Values.Len() > 0 {
+			several = several || of != nil && of != th.Owner()
+			of = th.Owner()
+		}
+	}
 	for i, th := range threads {
 		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor(), work: th.Work.Cursor(), values: th.Values.Cursor()}
 		if !h.c.Read(&h.s) {
@@ -200,6 +208,9 @@ func newMerge(threads []*profile.Thread) *merge {
 		h.ids = strconv.AppendInt(h.ids, th.Owner().PID, 10)
 		h.ids = append(h.ids, `,"tid":`...)
 		h.ids = strconv.AppendInt(h.ids, th.TID, 10)
+		if name := th.Owner().Name; several && name != "" {
+			h.ids = text.AppendJSON(append(h.ids, `,"process":`...), name)
+		}
 		m.heads = append(m.heads, h)
 	}
 	heap.Init(m)

@@ -212,7 +212,7 @@ func (x *perfettoWriter) process(pr *profile.Process, rank int) {
 	if pr.CommandLine != "" {
 		pd = appendText(pd, 2, pr.CommandLine)
 	}
-	pd = appendText(pd, 6, pr.Title())
+	pd = appendText(pd, 6, x.ids.title(pr))
 	d := appendNumber(nil, 1, x.processes[pr])
 	d = appendBytesField(d, 3, pd)
 	d = appendNumber(d, 11, 3) // child_ordering: by rank

@@ -29,14 +29,16 @@ func isSamples(b []byte) bool {
 
 // A line is a sample as tracefix writes it.
 type line struct {
-	TS     *float64 `json:"ts"` // ms
-	PID    int64    `json:"pid"`
-	TID    *int64   `json:"tid"`
-	Type   string   `json:"type"`
-	Cut    bool     `json:"cut"`
-	Why    string   `json:"why"`
-	Frames []string `json:"frames"`
-	Repair *struct {
+	TS  *float64 `json:"ts"` // ms
+	PID int64    `json:"pid"`
+	TID *int64   `json:"tid"`
+	// Process is told where a recording has several.
+	Process string   `json:"process"`
+	Type    string   `json:"type"`
+	Cut     bool     `json:"cut"`
+	Why     string   `json:"why"`
+	Frames  []string `json:"frames"`
+	Repair  *struct {
 		How             string  `json:"how"`
 		Restored        int     `json:"restored"`
 		Confidence      float32 `json:"confidence"`
@@ -177,7 +179,7 @@ func (b *builder) line(l *line) (*row, *thread) {
 	if l.Activity != "" {
 		r.work = b.work(work{l.Activity, max(0, l.Request)})
 	}
-	t := b.thread(l.PID, *l.TID)
+	t := b.threadOf(program{l.PID, l.Process}, *l.TID)
 	t.rows = append(t.rows, r)
 	return &t.rows[len(t.rows)-1], t
 }

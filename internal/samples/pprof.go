@@ -404,7 +404,7 @@ func (x *pprofReader) sample(i int, s *pprof.Sample) {
 	if all <= 0 && !weighs || !x.stackOf(i, s) {
 		return
 	}
-	t := x.threadOf(s)
+	t := x.labelled(s)
 	off := false
 	if n := len(x.stack); n > 0 {
 		if m := x.p.Table.MethodOf(x.stack[n-1]); m.Name == profile.OffCPU && m.Module == "" {
@@ -556,8 +556,8 @@ func kindOf(system string, m profile.Method) profile.FrameKind {
 	return m.Kind
 }
 
-// threadOf finds the thread that the labels of a sample name.
-func (x *pprofReader) threadOf(s *pprof.Sample) *thread {
+// labelled finds the thread that the labels of a sample name.
+func (x *pprofReader) labelled(s *pprof.Sample) *thread {
 	number := func(keys ...string) int64 {
 		for _, k := range keys {
 			if v := s.NumLabel[k]; len(v) > 0 {
@@ -574,7 +574,14 @@ func (x *pprofReader) threadOf(s *pprof.Sample) *thread {
 		}
 		return ""
 	}
-	t := x.thread(number("pid", "process_id"), number("tid", "thread_id", "thread"))
+	who := program{number("pid", "process_id"), text("process", "process_name")}
+	switch {
+	case x.own && who.name == (&profile.Process{PID: who.pid}).Title():
+		who.name = "" // what the writer calls a process without a name, and below a thread
+	case who.name == "" && !x.own:
+		who.name = x.main
+	}
+	t := x.threadOf(who, number("tid", "thread_id", "thread"))
 	if t.Name == "" {
 		t.Name = text("thread", "thread_name", "comm")
 		if x.own && t.Name == (&profile.Thread{TID: t.TID}).Title() {
@@ -582,14 +589,6 @@ func (x *pprofReader) threadOf(s *pprof.Sample) *thread {
 		}
 		if t.Name == "" && t.TID == 0 && !x.own {
 			t.Name = "all threads"
-		}
-	}
-	if p := t.Process; p.Name == "" {
-		if p.Name = text("process", "process_name"); p.Name == "" {
-			p.Name = x.main
-		}
-		if x.own && p.Name == (&profile.Process{PID: p.PID}).Title() {
-			p.Name = "" // what the writer calls a process without a name, and above a thread
 		}
 	}
 	return t

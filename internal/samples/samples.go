@@ -98,7 +98,7 @@ func TellsWork(k input.Kind) bool { return readers[k].work }
 // Read reads a file of kind k, for which Reads is true. Damage is told to o.Warn; an error means
 // that nothing could be read, or that ctx has ended.
 func Read(ctx context.Context, k input.Kind, r io.Reader, o *Options) (*profile.Profile, error) {
-	b := &builder{opts: o, p: &profile.Profile{Table: profile.NewTable()}, processes: map[int64]*profile.Process{}, threads: map[threadKey]*thread{}, frames: map[frameKey]profile.FrameID{}, works: map[work]*int32{}}
+	b := &builder{opts: o, p: &profile.Profile{Table: profile.NewTable()}, processes: map[program]*profile.Process{}, threads: map[threadKey]*thread{}, frames: map[frameKey]profile.FrameID{}, works: map[work]*int32{}}
 	b.p.Meta.Source, b.p.Meta.Format = o.Source, k.String()
 	b.p.Meta.Sums = readers[k].sums
 	if err := readers[k].read(ctx, r, b); err != nil {
@@ -112,7 +112,7 @@ func Read(ctx context.Context, k input.Kind, r io.Reader, o *Options) (*profile.
 type builder struct {
 	opts      *Options
 	p         *profile.Profile
-	processes map[int64]*profile.Process
+	processes map[program]*profile.Process
 	threads   map[threadKey]*thread
 	order     []*thread
 	frames    map[frameKey]profile.FrameID
@@ -120,7 +120,16 @@ type builder struct {
 	stack     []profile.FrameID // scratch
 }
 
-type threadKey struct{ pid, tid int64 }
+// A program is what a process ran, which may begin another in its place; empty where the file does not tell.
+type program struct {
+	pid  int64
+	name string
+}
+
+type threadKey struct {
+	program
+	tid int64
+}
 
 // A frameKey is one identity of a frame.
 type frameKey struct {
@@ -146,20 +155,22 @@ type row struct {
 // maxTime bounds times, ns: 36 years, far from where sums overflow.
 const maxTime = 1 << 60
 
-func (b *builder) process(pid int64) *profile.Process {
-	p := b.processes[pid]
+func (b *builder) process(k program) *profile.Process {
+	p := b.processes[k]
 	if p == nil {
-		p = &profile.Process{PID: pid}
-		b.processes[pid] = p
+		p = &profile.Process{PID: k.pid, Name: k.name}
+		b.processes[k] = p
 	}
 	return p
 }
 
-func (b *builder) thread(pid, tid int64) *thread {
-	k := threadKey{pid, tid}
+func (b *builder) thread(pid, tid int64) *thread { return b.threadOf(program{pid: pid}, tid) }
+
+func (b *builder) threadOf(who program, tid int64) *thread {
+	k := threadKey{who, tid}
 	t := b.threads[k]
 	if t == nil {
-		t = &thread{Thread: &profile.Thread{Process: b.process(pid), TID: tid}}
+		t = &thread{Thread: &profile.Thread{Process: b.process(who), TID: tid}}
 		b.threads[k] = t
 		b.order = append(b.order, t)
 	}

@@ -397,6 +397,12 @@ func (f *Facts) producer() string {
 	return ""
 }
 
+// A program is one that tracefix's own output shows with another number than it had, since another one had it before.
+type program struct {
+	PID     int64  `json:"pid"`
+	Process string `json:"process"`
+}
+
 // metadata notes the names that an M event tells. The last one counts.
 func (d *reading) metadata(ev *chromium.Event) {
 	name := string(ev.Name)
@@ -418,6 +424,13 @@ func (d *reading) metadata(ev *chromium.Event) {
 	}
 	if name == "process_name" {
 		d.procs[string(ev.PID)] = args.Name
+		var own program
+		if args.Own != nil && json.Unmarshal(args.Own, &own) == nil {
+			if d.programs == nil {
+				d.programs = map[string]program{}
+			}
+			d.programs[string(ev.PID)] = own
+		}
 	} else {
 		d.names[ev.Thread] = args.Name
 	}

@@ -92,6 +92,7 @@ type reading struct {
 	stitch   []int8 // by stack: 1 stitched, -1 not, 0 not looked at
 	names    map[int32]string
 	procs    map[string]string
+	programs map[string]program
 	cpu      int32                       // name of CPU_TIME
 	has      [2]bool                     // what the first begin has: a thread, a name
 	required bool                        // has is known
@@ -738,6 +739,9 @@ func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*profile
 		return p
 	}
 	p := &profile.Process{PID: number(th.PID), Name: d.procs[th.PID]}
+	if own, ok := d.programs[th.PID]; ok {
+		p.PID, p.Name = own.PID, own.Process
+	}
 	if l.own.holds == holdsSamples && p.Name == (&profile.Process{PID: p.PID}).Title() {
 		p.Name = "" // what the writer calls a process without a name
 	}

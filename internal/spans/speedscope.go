@@ -1,6 +1,7 @@
 package spans
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -250,6 +251,9 @@ func (r *SpeedscopeReader) free(pid, tid int64) int64 {
 	return tid
 }
 
+// againFrom is where the numbers begin of programs that had that of another one before.
+const againFrom = 1 << 40
+
 // farthest bounds times, ns: sums and differences must not overflow.
 const farthest = 1 << 60
 
@@ -257,13 +261,20 @@ const farthest = 1 << 60
 func (r *SpeedscopeReader) events(yield func(*chromium.Event) bool) {
 	var ev chromium.Event
 	unit, name, far := 1.0, "", false
-	named := map[int64]bool{} // processes
+	named := map[program]int64{} // their numbers
+	taken := map[int64]bool{}
 	r.w.begin = func(p *SpeedscopeProfile, holds json.RawMessage) bool {
 		var owner profileOwner
 		if r.w.own {
 			owner = ownerOf(holds)
 		}
 		title, tid := p.Name, int64(0)
+		who := program{owner.PID, owner.Process}
+		if pid, ok := named[who]; ok {
+			owner.PID = pid
+		} else if taken[owner.PID] && owner.TID != nil {
+			owner.PID = againFrom + int64(len(named))
+		}
 		if owner.TID != nil {
 			title, tid, p.Owned = owner.Thread, r.free(owner.PID, *owner.TID), true
 		} else {
@@ -280,9 +291,13 @@ func (r *SpeedscopeReader) events(yield func(*chromium.Event) bool) {
 		if !r.w.own && strings.HasPrefix(p.Name, "Thread (") {
 			return true
 		}
-		if owner.Process != "" && !named[owner.PID] {
-			named[owner.PID] = true
-			if !r.tell(ev, "process_name", map[string]any{"name": owner.Process}, yield) {
+		if _, ok := named[who]; !ok && owner.TID != nil {
+			named[who], taken[owner.PID] = owner.PID, true
+			args := map[string]any{"name": cmp.Or(owner.Process, "?")}
+			if owner.PID != who.PID {
+				args["tracefix"] = who
+			}
+			if (owner.Process != "" || owner.PID != who.PID) && !r.tell(ev, "process_name", args, yield) {
 				return false
 			}
 		}
