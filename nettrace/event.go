@@ -357,6 +357,8 @@ type Layout struct {
 	// lengthUTF8 is set where fields of code 23 stand alone: drafts of v6 meant
 	// strings by it, nettrace.md section 5.4.
 	lengthUTF8 bool
+	// located is set where numbers may tell where a text stands; see locate.
+	located bool
 	// forms are the fields in the ways in which they may have been written, the first
 	// one that fits a payload being right; see writtenForms. Nil: as declared.
 	forms [][]Field

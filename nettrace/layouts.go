@@ -164,6 +164,7 @@ func findLayout(m *Metadata, version int) *Layout {
 	if len(m.Fields) > 0 {
 		l := &Layout{Fields: m.Fields}
 		l.lengthUTF8 = slices.ContainsFunc(l.Fields, func(f Field) bool { return f.Type == TypeUTF8 })
+		l.located = m.row && slices.ContainsFunc(l.Fields, func(f Field) bool { return f.Type == TypeUint32 })
 		if !l.lengthUTF8 {
 			l.forms = writtenForms(l.Fields, !m.row)
 		}

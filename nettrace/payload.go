@@ -1,6 +1,7 @@
 package nettrace
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"math"
 	"strconv"
 	"time"
+	"unicode/utf8"
 )
 
 // A Kind is the sort of a Value.
@@ -287,7 +289,70 @@ func (l *Layout) AppendValues(dst []Value, payload []byte, pointerSize int) ([]V
 		// Not the strings of drafts of v6: the type code means what it says.
 		dst, c = appendValues(dst[:start], l.Fields, payload, pointerSize, false)
 	}
+	if l.located && c.err == nil && c.pos < len(payload) {
+		locate(dst[start:], l.Fields, payload, c.pos)
+	}
 	return dst, c.err
+}
+
+// locate makes texts of the numbers that tell where one stands behind the fields, which end at end. The kernel's __data_loc
+// and __rel_loc fields are declared as numbers (nettrace.md section 5.4): the low half is the position from the start of the
+// record, or from behind the field, the high half the size with the zero at the end. What does not lead to such a text
+// stays a number.
+func locate(values []Value, fields []Field, payload []byte, end int) {
+	record := 0 // where it starts: the recorder may put a value of its own before
+	if f := &fields[0]; f.Type == TypeVaruint && f.Name == "Value" {
+		record = int(values[0].end)
+	}
+	for i := range values {
+		v := &values[i]
+		if fields[i].Type != TypeUint32 || v.kind != KindUint {
+			continue
+		}
+		at, size := int(v.bits&0xffff), int(v.bits>>16)
+		for _, from := range [...]int{record + at, int(v.end) + at} {
+			if text, ok := textAt(payload, end, from, size); ok {
+				*v = Value{kind: KindString, enc: textUTF8, pointer: v.pointer, payload: payload, off: uint32(from), end: uint32(from + len(text))}
+				break
+			}
+		}
+	}
+}
+
+// textAt returns the text that takes size bytes of a payload from at on, with a zero behind it. It stands behind the fields,
+// at the end of which up to 7 bytes are left for what is aligned there, or behind another one.
+func textAt(payload []byte, end, at, size int) ([]byte, bool) {
+	if size == 0 || at < end || at+size > len(payload) || at >= end+8 && payload[at-1] != 0 {
+		return nil, false
+	}
+	text := payload[at : at+size-1]
+	for _, c := range text {
+		if c < ' ' && c != '\t' && c != '\n' && c != '\r' || c == 0x7f {
+			return nil, false
+		}
+	}
+	return text, payload[at+size-1] == 0 && utf8.Valid(text)
+}
+
+// Rest returns what lies in the payload behind its values, as AppendValues has appended them, up to the first text that a
+// number locates: a recorder of v6 declares the fields up to the first that it cannot express. Zeros at the end are left
+// out. Nil in other versions, where newer events have more fields than are known.
+func (ev *Event) Rest(values []Value) []byte {
+	l := ev.Layout()
+	if ev.Metadata == nil || !ev.Metadata.row || l == nil || l.BuiltIn {
+		return nil
+	}
+	_, c := appendValues(values[len(values):], l.Fields, ev.Payload, ev.pointerSize(), l.lengthUTF8)
+	to := len(ev.Payload)
+	for i := range values {
+		switch v := &values[i]; {
+		case i < len(l.Fields) && l.Fields[i].Type == TypeUint32 && v.kind == KindString:
+			to = min(to, int(v.off))
+		case int(v.end) == len(ev.Payload): // perhaps in another form
+			return nil
+		}
+	}
+	return bytes.TrimRight(ev.Payload[min(c.pos, to):to], "\x00")
 }
 
 func appendValues(dst []Value, fields []Field, payload []byte, pointerSize int, strings bool) ([]Value, Cursor) {

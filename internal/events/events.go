@@ -323,6 +323,9 @@ func (l *liner) appendPayload(b []byte, ev *nettrace.Event, k *kind) []byte {
 	b = append(b, '}')
 	if err != nil {
 		b = text.AppendJSON(append(b, `,"error":`...), err.Error())
+	} else if rest := ev.Rest(l.values); len(rest) > 0 {
+		b = appendHex(append(b, `,"rest":"`...), rest)
+		b = append(b, '"')
 	}
 	return b
 }

@@ -182,6 +182,11 @@ func (l *lister) appendTextPayload(b []byte, ev *nettrace.Event, k *kind) []byte
 	}
 	if err != nil {
 		b = append(append(b, "  !"...), err.Error()...)
+	} else if rest := ev.Rest(l.values); len(rest) > 0 {
+		b = appendHex(append(b, " rest="...), rest[:min(len(rest), valueLimit)])
+		if len(rest) > valueLimit {
+			b = append(b, "…"...)
+		}
 	}
 	return b
 }
