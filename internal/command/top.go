@@ -1,9 +1,11 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/export"
@@ -77,6 +79,9 @@ func (t *Top) write(c *Call, p *profile.Profile) error {
 	if p.Meta.Version >= 6 {
 		rep.Notes = append(rep.Notes, t.ofLinux(top)...)
 	}
+	if of := processesOf(p); len(of) > 1 && len(t.Process) == 0 && !t.ByThread {
+		rep.Notes = append(rep.Notes, "the times are those of "+strings.Join(of, ", ")+" together; --process keeps one")
+	}
 	switch c.Format {
 	case "json":
 		return export.TopJSON(c.Out, top)
@@ -96,6 +101,35 @@ func (t *Top) ofLinux(top *profile.Top) (notes []string) {
 	}
 	return notes
 }
+
+// processesOf names the processes that samples are of, the ones with most samples first.
+func processesOf(p *profile.Profile) (names []string) {
+	samples := map[*profile.Process]int{}
+	var order []*profile.Process
+	for _, th := range p.Threads {
+		if n := th.Samples.Written(); n > 0 {
+			if samples[th.Owner()] == 0 {
+				order = append(order, th.Owner())
+			}
+			samples[th.Owner()] += n
+		}
+	}
+	slices.SortStableFunc(order, func(a, b *profile.Process) int { return cmp.Compare(samples[b], samples[a]) })
+	for i, pr := range order {
+		if i == maxNamed && len(order) > maxNamed+1 {
+			return append(names, fmt.Sprintf("%d more processes", len(order)-i))
+		}
+		if pr.Name == "" {
+			names = append(names, fmt.Sprintf("process %d", pr.PID))
+		} else {
+			names = append(names, fmt.Sprintf("%s (%d)", pr.Name, pr.PID))
+		}
+	}
+	return names
+}
+
+// maxNamed is how many processes a note names.
+const maxNamed = 5
 
 // around writes who calls a method and whom it calls.
 func (t *Top) around(c *Call, p *profile.Profile) error {

@@ -124,10 +124,16 @@ type Process struct {
 	Then        []string `json:"then,omitempty"`
 	CommandLine string   `json:"command_line,omitempty"`
 	Runtime     string   `json:"runtime,omitempty"` // version of .NET: "10.0.12"
-	OS          string   `json:"os,omitempty"`
-	Arch        string   `json:"arch,omitempty"`
-	Events      int64    `json:"events"`
-	Samples     int64    `json:"samples"`
+	// DotNet tells of a recording of a whole machine which processes run .NET, and Directory where most of the assemblies
+	// lie that are not the framework's.
+	DotNet    bool   `json:"dotnet,omitempty"`
+	Directory string `json:"directory,omitempty"`
+	OS        string `json:"os,omitempty"`
+	Arch      string `json:"arch,omitempty"`
+	Events    int64  `json:"events"`
+	Samples   int64  `json:"samples"`
+
+	assemblies map[string]map[string]bool // by directory
 }
 
 // A Provider is a source of events.

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"path"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
@@ -299,6 +301,13 @@ func (g *nettraceReader) runtimeInformation(ev *nettrace.Event, p *Process) {
 }
 
 func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {
+	if ev.Metadata.Role == nettrace.RoleMapping {
+		var told nettrace.Mapping
+		if ev.Mapping(&told) == nil {
+			p.maps(told.FileName.String())
+		}
+		return
+	}
 	if ev.Metadata.Role != nettrace.RoleProcess || len(p.Then) >= maxThen {
 		return
 	}
@@ -310,6 +319,44 @@ func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {
 	case ev.Metadata.EventID != processCreate || name == "" || len(p.Then) == 0 && name == p.Name || len(p.Then) > 0 && name == p.Then[len(p.Then)-1]:
 	default:
 		p.Then = append(p.Then, name)
+	}
+}
+
+// maxAssemblies is how many of a process are looked at.
+const maxAssemblies = 1000
+
+// maps takes a file that a process has in its memory. Its command line is not told, and every `dotnet App.dll` is called
+// dotnet: which runtime there is, and where the assemblies lie, says what it is.
+func (p *Process) maps(file string) {
+	dir, name := path.Split(strings.TrimSuffix(file, " (deleted)"))
+	_, shared, framework := strings.Cut(dir, "/shared/Microsoft.")
+	switch {
+	case name == "libcoreclr.so":
+		p.DotNet = true
+		if kind, version, _ := strings.Cut(strings.Trim(shared, "/"), "/"); kind == "NETCore.App" {
+			p.Runtime = cmp.Or(p.Runtime, version)
+		}
+	case strings.HasSuffix(name, ".dll") && !framework && len(p.assemblies[dir]) < maxAssemblies && len(p.assemblies) < maxAssemblies:
+		if p.assemblies == nil {
+			p.assemblies = map[string]map[string]bool{}
+		}
+		if p.assemblies[dir] == nil {
+			p.assemblies[dir] = map[string]bool{}
+		}
+		p.assemblies[dir][name] = true
+	}
+}
+
+// settle says what of a process is known at the end.
+func (p *Process) settle() {
+	most := 0
+	for dir, names := range p.assemblies {
+		if dir = path.Clean(dir); len(names) > most || len(names) == most && dir < p.Directory {
+			most, p.Directory = len(names), dir
+		}
+	}
+	if !p.DotNet { // a file of another world, called so
+		p.Directory = ""
 	}
 }
 
@@ -362,7 +409,13 @@ func (g *nettraceReader) facts() {
 	if h.Version < 6 {
 		f.Processes = slices.DeleteFunc(f.Processes, func(p *Process) bool { return p.PID == 0 && p.Name == "" && p.Runtime == "" })
 	}
+	for _, p := range f.Processes {
+		p.settle()
+	}
 	slices.SortStableFunc(f.Processes, func(a, b *Process) int {
+		if a.DotNet != b.DotNet { // of a machine's many processes
+			return map[bool]int{true: -1, false: 1}[a.DotNet]
+		}
 		return cmp.Or(cmp.Compare(b.Samples, a.Samples), cmp.Compare(b.Events, a.Events), cmp.Compare(a.PID, b.PID))
 	})
 	for _, t := range f.Threads {

@@ -47,3 +47,45 @@ func TestProcessNames(t *testing.T) {
 	assert.Contains(t, out.String(), "7  sh, then bash, then dotnet")
 	assert.Contains(t, out.String(), "0  idle CPUs, kernel threads, processes of other containers")
 }
+
+// Of all that runs on a machine those processes stand first that run .NET, and where their assemblies lie tells which is which.
+func TestProcessesOfDotNet(t *testing.T) {
+	var b bytes.Buffer
+	w, err := nettrace.NewWriter(&b, &nettrace.Header{Version: 6, Frequency: 1e9, PointerSize: 8, SyncTime: time.Unix(1e9, 0)})
+	require.NoError(t, err)
+	process, mapping := &nettrace.Metadata{Provider: "Universal.System", Name: "ExistingProcess"}, &nettrace.Metadata{Provider: "Universal.System", EventID: 3, Name: "ProcessMapping"}
+	cpu := &nettrace.Metadata{Provider: "Universal.Events", EventID: 1, Name: "cpu"}
+	for pid, x := range []struct {
+		name    string
+		samples int
+		files   []string
+	}{
+		{"postgres", 9, []string{"/usr/bin/postgres", "/usr/lib/libc.so.6", "/usr/share/odd.dll"}},
+		{"dotnet", 2, []string{"/usr/share/dotnet/shared/Microsoft.NETCore.App/10.0.1/libcoreclr.so", "/srv/shop/Shop.dll", "/srv/shop/Npgsql.dll", "/opt/agent/Agent.dll", "/usr/share/dotnet/shared/Microsoft.AspNetCore.App/10.0.1/Kestrel.dll"}},
+		{"dotnet", 0, []string{"/srv/mail/libcoreclr.so", "/srv/mail/Mail.dll"}},
+	} {
+		thread := &nettrace.Thread{ProcessID: 10 + pid}
+		text := func(b []byte, s string) []byte {
+			return append(binary.LittleEndian.AppendUint16(b, uint16(len(s))), s...)
+		}
+		require.NoError(t, w.Write(&nettrace.Event{Thread: thread, Metadata: process, Payload: text(text([]byte{7}, x.name), "")}))
+		for i, file := range x.files {
+			require.NoError(t, w.Write(&nettrace.Event{Thread: thread, Metadata: mapping, Payload: append(text([]byte{byte(i), 1, 2, 0}, file), 0, 0, 0, 0, 0)}))
+		}
+		for range x.samples {
+			require.NoError(t, w.Write(&nettrace.Event{Time: 9, Thread: thread, Metadata: cpu, Payload: []byte{1}}))
+		}
+	}
+	require.NoError(t, w.Close())
+	path := filepath.Join(t.TempDir(), "a.nettrace")
+	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	in, err := input.Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	defer in.Close()
+	f, err := Nettrace(t.Context(), in, &Options{})
+	require.NoError(t, err)
+	var out bytes.Buffer
+	require.NoError(t, f.WriteText(&out, nil))
+	assert.Regexp(t, `11  dotnet  \(2 samples\)  \.NET 10\.0\.1 in /srv/shop\n.*12  dotnet  \(\d events\)  \.NET in /srv/mail\n.*10  postgres  \(9 samples\)\n`, out.String())
+	assert.NotContains(t, out.String(), "odd")
+}

@@ -203,6 +203,15 @@ func (p *page) facts(f *Facts, o *TextOptions) {
 				s += fmt.Sprintf("  (%s event%s)", count(q.Events), report.Plural(int(q.Events)))
 			}
 		}
+		if q.DotNet {
+			s += "  .NET"
+			if q.Runtime != "" && len(f.Processes) > 1 {
+				s += " " + q.Runtime
+			}
+			if q.Directory != "" {
+				s += " in " + q.Directory
+			}
+		}
 		if q.CommandLine != "" {
 			s += "  " + q.CommandLine
 		}
@@ -213,7 +222,7 @@ func (p *page) facts(f *Facts, o *TextOptions) {
 	}
 	var run []string
 	for _, q := range f.Processes {
-		if q.Runtime != "" || q.OS != "" {
+		if (q.Runtime != "" || q.OS != "") && !(q.DotNet && len(f.Processes) > 1) { // else it stands beside each
 			s := strings.TrimSpace(q.OS + " " + q.Arch)
 			if q.Runtime != "" {
 				s = strings.TrimSuffix(".NET "+q.Runtime+", "+s, ", ")

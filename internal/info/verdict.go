@@ -313,6 +313,9 @@ func served(h *HTTP) string {
 // beforeNet5 reports whether a runtime older than .NET 5 was recorded: by its version or,
 // where a recording ends without that, by the command line that it told without the system.
 func (g *nettraceReader) beforeNet5() bool {
+	if g.linux() { // which records events of .NET 10 and later, and samples of all that runs
+		return false
+	}
 	for _, p := range g.f.Processes {
 		if p.Runtime == "" && p.CommandLine != "" && p.OS == "" && g.f.Version < "6" {
 			return true
