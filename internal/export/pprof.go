@@ -50,11 +50,7 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 	for _, i := range x.weights {
 		x.valueType(pprofSampleType, p.Weights[i].Name, cmp.Or(string(p.Weights[i].Unit), "count"))
 	}
-	main := "trace"
-	if len(p.Processes) > 0 {
-		main = p.Processes[0].Title()
-	}
-	x.mapping(main) // the first mapping names the program
+	x.mapping(mainProgram(p)) // the first mapping names the program
 	timing := p.Timing()
 	anyCPU, notes := false, []string{o.exporter(), o.title(p), p.Meta.Format}
 	for _, th := range o.threads(p) {
@@ -99,6 +95,20 @@ func Pprof(w io.Writer, p *profile.Profile, o Options) error {
 		x.flushed()
 	}
 	return x.flush()
+}
+
+// mainProgram names the process with the most samples, of a machine's many.
+func mainProgram(p *profile.Profile) string {
+	main, most, samples := "trace", 0, map[*profile.Process]int{}
+	for _, th := range p.Threads {
+		samples[th.Process] += th.Samples.Written()
+	}
+	for i, pr := range p.Processes {
+		if i == 0 || samples[pr] > most {
+			main, most = pr.Title(), samples[pr]
+		}
+	}
+	return main
 }
 
 type pprofWriter struct {

@@ -107,3 +107,19 @@ func TestPprofEmpty(t *testing.T) {
 	require.NoError(t, Pprof(&out, &profile.Profile{Table: profile.NewTable()}, Options{}))
 	assert.Empty(t, readPprof(t, out.Bytes()).Sample)
 }
+
+// Of a machine's many processes the one with most samples names the profile.
+func TestPprofMainProgram(t *testing.T) {
+	p := &profile.Profile{Table: profile.NewTable()}
+	assert.Equal(t, "trace", mainProgram(p))
+	for i, name := range []string{"timeout", "bash", "Shop", "recorder"} {
+		th := &profile.Thread{Process: &profile.Process{PID: int64(i + 1), Name: name}}
+		for k := range []int{0, 1, 7, 3}[i] {
+			th.Samples.Append(profile.Sample{Time: int64(k)})
+		}
+		p.Processes, p.Threads = append(p.Processes, th.Process), append(p.Threads, th)
+	}
+	assert.Equal(t, "Shop", mainProgram(p))
+	p.Threads = nil
+	assert.Equal(t, "timeout", mainProgram(p))
+}
