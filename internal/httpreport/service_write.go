@@ -43,13 +43,20 @@ func (s *Side) errors() (n int) {
 	return n
 }
 
+// none reports whether there was no request of a side; s may be nil.
+func (s *Side) none() bool { return s == nil || s.Requests == 0 }
+
 // serviceSections are what people are shown.
 func serviceSections(s *Service) (list []serviceSection) {
 	found := serviceSection{Title: "What to look at"}
 	for _, f := range s.Findings {
 		found.Lines = append(found.Lines, fmt.Sprintf("%s (%s to %s s)", f.Text, seconds(f.From), seconds(f.To)))
 	}
-	if len(found.Lines) == 0 {
+	switch {
+	case len(found.Lines) > 0:
+	case s.Client.none() && s.Server.none() && !s.runtime && !s.queues:
+		found.Lines = []string{"There is nothing to judge: no requests are recorded, and nothing of what the runtime and its thread pool did."}
+	default:
 		found.Lines = []string{"Nothing stands out: no starved thread pool, no convoy at a lock, no exhausted pool of connections, no slow name resolution or handshake in what was recorded."}
 	}
 	for _, x := range []struct {
