@@ -93,7 +93,7 @@ func (f *Facts) speedscopeThreads(s *spans.Facts, profiles []*spans.SpeedscopePr
 	if len(s.Threads) != len(f.Threads) {
 		return
 	}
-	processes := map[int]*Process{}
+	processes := map[string]*Process{} // by the number that the reader gave: two programs may have had one
 	for i, th := range f.Threads {
 		t := &s.Threads[i]
 		if tid, err := strconv.ParseUint(t.TID, 10, 64); err == nil {
@@ -106,10 +106,10 @@ func (f *Facts) speedscopeThreads(s *spans.Facts, profiles []*spans.SpeedscopePr
 		if profiles[i].Owned {
 			th.Name = cmp.Or(t.Name, "Thread "+t.TID)
 		}
-		p := processes[th.PID]
+		p := processes[t.PID]
 		if p == nil {
 			p = &Process{PID: th.PID, Name: t.Process}
-			processes[th.PID] = p
+			processes[t.PID] = p
 			f.Processes = append(f.Processes, p)
 		}
 		p.Events += th.Events

@@ -264,7 +264,9 @@ func (f *Facts) finish(d *reading, frames int) {
 		if t.Name == "" {
 			t.Name = d.names[int32(i)]
 		}
-		if t.Process == "" {
+		if own, ok := d.programs[th.PID]; ok {
+			t.pid, t.Process = own.PID, own.Process
+		} else if t.Process == "" {
 			t.Process = d.procs[th.PID]
 		}
 		if t.timed {
