@@ -113,7 +113,7 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 	}
 	rep.Done = strings.Join(parts, ", ")
 	if rows.Len() == 0 && len(rows.WithoutID) == 0 {
-		rep.Done = text.Record(read.Version, "no activities; `"+collect.Line{Providers: []string{collect.All("SOURCE"), collect.ActivityIDs}}.String()+"` records those of an event source, such as System.Net.Http")
+		rep.Done = collect.For(read.Version, "no activities; `"+collect.Line{Providers: []string{collect.All("SOURCE"), collect.ActivityIDs}}.String()+"` records those of an event source, such as System.Net.Http")
 	}
 	if match == 0 && rows.Len() > 0 {
 		filters := asked{WhoFlags: a.WhoFlags, TimeFlags: a.TimeFlags, WorkFlags: a.WorkFlags, provider: a.Provider}
@@ -129,7 +129,7 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 	}
 	rep.Notes = append(rep.Notes,
 		"recorded without activity ids, so starts and stops cannot be told apart; "+how,
-		text.Record(read.Version, "to record them: "+collect.Line{PID: read.ProcessID, Providers: append(withoutIDs(rows), collect.ActivityIDs)}.String()))
+		collect.For(read.Version, "to record them: "+collect.Line{PID: read.ProcessID, Providers: append(withoutIDs(rows), collect.ActivityIDs)}.String()))
 }
 
 // others tells of all activities what --slow and --status ask for.

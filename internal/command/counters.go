@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
@@ -77,7 +78,7 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 	case dropped > 0 || res.Dropped > 0:
 		rep.Done = n.dropAll(ctx, c)
 	default:
-		rep.Done = text.Record(res.Header.Version, "no counters; `dotnet-trace collect -p PID --providers "+countersProvider+"` records some")
+		rep.Done = collect.For(res.Header.Version, "no counters; `dotnet-trace collect -p PID --providers "+countersProvider+"` records some")
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -114,7 +113,7 @@ func noSamples(version int, events int64) string {
 	if events > 0 {
 		what = fmt.Sprintf("the trace holds %s events but no CPU samples", report.Count(int(events)))
 	}
-	return what + text.Record(version, "; `dotnet-trace collect --profile dotnet-common,dotnet-sampled-thread-time -p PID` records them")
+	return what + collect.For(version, "; `dotnet-trace collect --profile dotnet-common,dotnet-sampled-thread-time -p PID` records them")
 }
 
 // hold tells which groups of tracks that c asks for have something to draw. They are

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/compat"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/report"
@@ -225,7 +226,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	}
 	why := func(groups ...string) string {
 		if sampled && p.Activities.Len() == 0 && c.Select.OfWork() {
-			return text.Record(p.Meta.Version, noActivities)
+			return collect.For(p.Meta.Version, noActivities)
 		}
 		if !in.Kind.IsRecording() && !c.time() { // of samples there may be many
 			return fmt.Sprintf("a %s trace holds no events of --weight %s; take the .nettrace that it was made from", in.Kind, strings.Join(c.values(), ","))

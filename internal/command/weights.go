@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/report"
-	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -141,5 +141,5 @@ func recordedBy(weight string, p *profile.Profile) string {
 	if how == "" {
 		how = "`tracefix events` lists what the trace has; EVENT=FIELD needs a numeric field"
 	}
-	return "; " + text.Record(p.Meta.Version, how)
+	return "; " + collect.For(p.Meta.Version, how)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
@@ -126,7 +127,7 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 	if s.Untimed == s.Methods {
 		return []string{
 			fmt.Sprintf("%s compiled; how long that took was not recorded.", count(s.Methods, "method")),
-			text.Record(c.Version, "`dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x1000000010:5` records it."),
+			collect.For(c.Version, "`dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x1000000010:5` records it."),
 		}
 	}
 	judged := "Compiling held nobody up for long."

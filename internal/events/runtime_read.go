@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/spool"
@@ -129,7 +130,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 		r.Sections[i].Verdict = append(r.Sections[i].Verdict, lostNote(p.Meta.Lost)...)
 	}
 	if r.Rows.Len() == 0 {
-		r.Missing = text.Record(p.Meta.Version, c.advice())
+		r.Missing = collect.For(p.Meta.Version, c.advice())
 	}
 	return r, info, nil
 }

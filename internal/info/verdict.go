@@ -58,7 +58,7 @@ func (g *nettraceReader) record(line string) string {
 	if !g.linux() {
 		return line
 	}
-	line = text.Record(g.r.Header().Version, line)
+	line = collect.For(g.r.Header().Version, line)
 	if g.f.Samples.OffCPU > 0 {
 		line = strings.Replace(line, "cpu-sampling", "cpu-sampling,thread-time", 1)
 	}

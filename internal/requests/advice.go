@@ -6,7 +6,6 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/collect"
-	"github.com/tracefix/tracefix/internal/text"
 )
 
 // A Finding is something that the recording lacks, and what that does to the rows.
@@ -141,7 +140,7 @@ var bridgeSpecs = map[Sides]string{
 // need of the runtime that wrote the trace.
 func (s *Scanner) Command(pid int, sides Sides) string {
 	if !s.seen.old || s.seen.providers != [4]int64{} {
-		return text.Record(s.version(), Command(pid, sides))
+		return collect.For(s.version(), Command(pid, sides))
 	}
 	var providers, specs []string
 	for _, side := range []Sides{Client, Server} {

@@ -1,11 +1,11 @@
-package text
+package collect
 
 import "strings"
 
-// Record makes of a line with a command of `dotnet-trace collect` the one for who recorded a nettrace of that version. Of 6
+// For makes of a line with a command of `dotnet-trace collect` the one for who recorded a nettrace of that version. Of 6
 // that is collect-linux, which takes the same providers and profiles but that of the runtime's own sampler, needs no
 // process, and records all that there are (CollectLinuxCommand.cs of dotnet/diagnostics).
-func Record(version int, line string) string {
+func For(version int, line string) string {
 	if version < 6 {
 		return line
 	}
