@@ -57,7 +57,24 @@ const (
 // contextSites are the lengths of contexts.
 var contextSites = [...]int{outerSites, innerSites, longSites}
 
-// innerContexts is how many of them tell what stands right above a stack.
+// Contexts are of call sites first. For who has no answer by these they are of methods, the shortest left out: a method
+// that calls another one at several places is where all of its calls are seen.
+func (c *consensus) site(f FrameID) uint32 {
+	if c.byMethod && int(f) < len(c.mth) { // it may be a bridge
+		return c.method(f)
+	}
+	return f
+}
+
+// first is the first of contextSites that is asked for.
+func (c *consensus) first() int {
+	if c.byMethod {
+		return 1
+	}
+	return 0
+}
+
+// innerContexts is how many contexts from the first on tell what stands right above a stack.
 const innerContexts = 2
 
 // contexts are the numbers of the contexts of one stack, or those that end with one frame: 1 and
@@ -66,6 +83,7 @@ type contexts [len(contextSites)]int32
 
 // A part is what is known of a stack whose root is not.
 type part struct {
+	thread   int     // of it
 	base     StackID // its root frames
 	baseConf float64
 	stack    StackID // its recorded frames, below those that are known to call them
@@ -123,14 +141,15 @@ type consensus struct {
 	learned   sync.Once // ways and callers, when they are asked for
 
 	// of the contexts asked in this round
-	ids    numbering
-	of     map[StackID]contexts // of stacks that are asked
-	ends   []uint8              // by frame: which of contextSites it is the innermost one of, a bit for each
-	spots  []spot
-	shows  [][2]int32   // by number of a stack: the spots of a witness
-	counts []int        // by context: its sightings
-	seen   [][]sighting // by context, in order of time
-	all    []sighting   // of all contexts
+	byMethod bool // see site
+	ids      numbering
+	of       map[StackID]contexts // of stacks that are asked
+	ends     []uint8              // by site: which of contextSites it is the innermost one of, a bit for each
+	spots    []spot
+	shows    [][2]int32   // by number of a stack: the spots of a witness
+	counts   []int        // by context: its sightings
+	seen     [][]sighting // by context, in order of time
+	all      []sighting   // of all contexts
 
 	// scratch
 	fs       []FrameID
@@ -148,7 +167,7 @@ func (e *engine) newConsensus(w *world, left map[*block]remnant) *consensus {
 	for i := range w.runs {
 		for k := range w.runs[i].blocks {
 			if b := &w.runs[i].blocks[k]; !b.rooted && !b.bridged && b.stack != 0 {
-				p := &part{stack: b.stack, conf: 1, shortest: math.MaxInt}
+				p := &part{thread: w.runs[i].thread, stack: b.stack, conf: 1, shortest: math.MaxInt}
 				if x, ok := left[b]; ok {
 					p.stack, p.conf = x.stack, x.conf
 				}
@@ -175,9 +194,10 @@ func (e *engine) newConsensus(w *world, left map[*block]remnant) *consensus {
 		return c
 	}
 	c.local(w)
-	longer := open
-	for range partRounds {
-		longer = c.answerAll(longer)
+	c.answerAll(open)
+	if !c.byName {
+		c.byMethod = true
+		c.answerAll(slices.DeleteFunc(slices.Clone(open), func(b *block) bool { return b.rooted }))
 	}
 	if c.stopped() {
 		return c
@@ -202,9 +222,16 @@ var mostSightings = 512 << 10
 
 const portions = 16
 
-// answerAll looks for more of what is known of open blocks, and returns those of which it found
+// answerAll looks for more of what is known of open blocks, and of those of which it found frames that call that again.
+func (c *consensus) answerAll(open []*block) {
+	for n := 0; n < partRounds && len(open) > 0; n++ {
+		open = c.answerOnce(open)
+	}
+}
+
+// answerOnce looks for more of what is known of open blocks, and returns those of which it found
 // frames that call that.
-func (c *consensus) answerAll(open []*block) (longer []*block) {
+func (c *consensus) answerOnce(open []*block) (longer []*block) {
 	n := c.ask(open)
 	if n <= mostSightings {
 		c.see()
@@ -232,10 +259,11 @@ func (c *consensus) divide(open []*block, n int) (parts [][]*block) {
 	var order []*group
 	for _, b := range open {
 		ids := c.of[c.parts[b].stack]
-		g := groups[ids[0]] // who shares a longer context shares this one
+		first := ids[c.first()] // who shares a longer context shares this one
+		g := groups[first]
 		if g == nil {
 			g = &group{asked: map[int32]bool{}}
-			groups[ids[0]] = g
+			groups[first] = g
 			order = append(order, g)
 		}
 		g.blocks = append(g.blocks, b)
@@ -450,7 +478,7 @@ func (c *consensus) ask(open []*block) (sightings int) {
 // askFor is ask for the contexts that stacks begin with.
 func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 	c.ids.reset()
-	c.of, c.ends = map[StackID]contexts{}, make([]uint8, len(c.mth))
+	c.of, c.ends = map[StackID]contexts{}, make([]uint8, max(len(c.mth), c.methods))
 	for s := range all {
 		if _, ok := c.of[s]; ok {
 			continue
@@ -458,13 +486,13 @@ func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 		c.fs = c.t.AppendFrames(c.fs[:0], s)
 		var x contexts
 		for i, k := range contextSites {
-			if len(c.fs) > k { // the innermost frame is no call site
+			if len(c.fs) > k && i >= c.first() { // the innermost frame is no call site
 				h := uint64(0)
 				for _, f := range c.fs[:k] {
-					h = inward(h, f)
+					h = inward(h, c.site(f))
 				}
 				x[i] = int32(c.ids.add(h^uint64(i))) + 1
-				c.ends[c.fs[k-1]] |= 1 << i
+				c.ends[c.site(c.fs[k-1])] |= 1 << i
 			}
 		}
 		c.of[s] = x
@@ -604,13 +632,14 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 	for s := StackID(1); int(s) < n; s++ { // callers come before what they call
 		callers, f := c.t.Node(s)
 		at[s] = at[callers]
+		f = c.site(f)
 		if int(f) >= len(c.ends) || c.ends[f] == 0 {
 			continue
 		}
 		c.fs = append(c.fs[:0], f)
 		a := callers
 		for ; a != 0 && a != last && len(c.fs) <= longSites; a = c.t.Parent(a) {
-			c.fs = append(c.fs, c.t.Frame(a))
+			c.fs = append(c.fs, c.site(c.t.Frame(a)))
 		}
 		if a == 0 || a != last {
 			way = way[:1]

@@ -84,7 +84,7 @@
 //     Where they know several ways in, the recorded whole stacks before and after may show
 //     which one to take, if the voters themselves took the way that the stacks around
 //     theirs show. Where all agree to the last frame, if need be all that hold more of its call
-//     sites, up to thirty-two, or an answer of step 6 that was not
+//     sites, up to thirty-two, or as many of its methods, whatever calls they are at, or an answer of step 6 that was not
 //     sure enough gets most votes, and no recursion is cut, there is no bridge. One vote is
 //     enough for an answer that a model of all open stacks between two known ones gives too:
 //     the nearest one before or after, or one that is near. At last all of that is weighed together: an answer that

@@ -156,10 +156,21 @@ func (q *inquiry) extend(b *block, p *part, x *finding) {
 	x.whole, x.inner = x.whole[:0], x.inner[:0]
 	q.found, q.met = x, reach(q.met, len(q.spots))
 	ids := q.of[p.stack]
-	if q.outer(b, p, ids[0]); b.rooted || q.complete(b, p, ids) {
+	first := q.first()
+	if first == 0 {
+		q.outer(b, p, ids[0])
+	}
+	if b.rooted || q.complete(b, p, ids) {
 		return
 	}
-	for _, id := range slices.Backward(ids[:innerContexts]) {
+	if q.byMethod {
+		// where call sites do not tell the turns of a recursion apart, the deepest ones only have so many methods above
+		q.fs = q.t.AppendFrames(q.fs[:0], p.stack)
+		if q.comesAgain(q.fs, innerSites) {
+			return
+		}
+	}
+	for _, id := range slices.Backward(ids[first : first+innerContexts]) {
 		if q.assemble(&q.votes, id, b.time, false); q.votes.enough(innerVotes) {
 			q.inner(b, p, &q.votes)
 			return

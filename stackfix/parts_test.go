@@ -84,12 +84,20 @@ func TestLongContext(t *testing.T) {
 		return fs
 	}
 	turn := row(10, outerSites)
+	sites := func(frames []FrameID, apart FrameID) (fs []FrameID) { // of methods, each of which has four
+		for _, f := range frames {
+			fs = append(fs, 4*f+apart)
+		}
+		return fs
+	}
 	for name, x := range map[string]struct {
-		below int // sites that are recorded below the turn
+		below int     // sites that are recorded below the turn
+		apart FrameID // from those of the same methods in whole stacks
 		whole bool
 	}{
-		"long enough to tell": {longSites, true},
-		"too short":           {4, false},
+		"long enough to tell":   {longSites, 0, true},
+		"too short":             {4, 0, false},
+		"other calls, the same": {longSites, 1, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := stacks.NewTree()
@@ -97,20 +105,21 @@ func TestLongContext(t *testing.T) {
 			below := row(100, FrameID(x.below))
 			var samples []Sample
 			for i := range FrameID(40) {
-				s := Sample{Time: int64(i) * lookTime, Stack: tree.Add(slices.Concat(above, turn, below, row(200+i, 1))...)}
+				s := Sample{Time: int64(i) * lookTime, Stack: tree.Add(sites(slices.Concat(above, turn, below, row(200+i, 1)), 0)...)}
 				if samples = append(samples, s); i == 20 {
-					s.Stack, s.Cut = tree.Add(slices.Concat(turn, below, row(300, 1))...), Depth
+					s.Stack, s.Cut = tree.Add(sites(slices.Concat(turn, below, row(300, 1)), x.apart)...), Depth
 					samples = append(samples, s)
 				}
 			}
-			s := newSolver(tree, Names{}, Options{Bridge: testBridge})
+			s := newSolver(tree, site{}, Options{Bridge: testBridge})
 			w, _ := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
 			s.newConsensus(w, nil)
 			for b := range w.runs[0].all() {
 				if b.cut == Depth {
 					assert.Equal(t, x.whole, b.rooted)
 					if x.whole {
-						assert.Equal(t, slices.Concat(above, turn, below, row(300, 1)), s.t.AppendFrames(nil, b.ext))
+						want := slices.Concat(sites(above, 0), sites(slices.Concat(turn, below, row(300, 1)), x.apart))
+						assert.Equal(t, want, s.t.AppendFrames(nil, b.ext))
 					}
 				}
 			}

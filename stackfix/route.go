@@ -176,6 +176,9 @@ func followed(votes []ballot, d int) (n, right int) {
 // completed roots b if the votes agree, to the last, in d frames that stand above it, and
 // nothing speaks against them, nor do so many call sites come again. It reports whether it does.
 func (q *inquiry) completed(b *block, p *part, votes []ballot, d, sites int) bool {
+	if !slices.ContainsFunc(votes, func(v ballot) bool { return v.thread == p.thread }) {
+		return false // its thread may begin otherwise
+	}
 	if len(votes) < wholeVotes || slices.ContainsFunc(votes, func(v ballot) bool { return q.t.Depth(v.above) != d }) {
 		return false
 	}
