@@ -51,6 +51,8 @@ const (
 	sureOverlap = 0.97
 	// partRounds is how often parts are looked for: a longer stack has another context.
 	partRounds = 4
+	// A round goes through all stacks: it is not worth it for fewer than one in roundShare of the open ones.
+	roundShare = 20
 	mostFrames = 1000 // that are put above a stack at once
 )
 
@@ -224,7 +226,7 @@ const portions = 16
 
 // answerAll looks for more of what is known of open blocks, and of those of which it found frames that call that again.
 func (c *consensus) answerAll(open []*block) {
-	for n := 0; n < partRounds && len(open) > 0; n++ {
+	for n, few := 0, len(open)/roundShare; n < partRounds && len(open) > few; n++ {
 		open = c.answerOnce(open)
 	}
 }

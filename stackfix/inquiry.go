@@ -208,7 +208,8 @@ func (q *inquiry) complete(b *block, p *part, ids contexts) bool {
 	all := &q.votes
 	for i := len(ids) - 1; i > 0 && q.fair; i-- {
 		q.assemble(all, ids[i], b.time, true)
-		if !all.enough(outerVotes) || !samePhase(all.votes) {
+		n := q.wholeVotes()
+		if !all.enough(n) || !samePhase(all.votes) || !q.alike(all.votes, n, q.t.Depth(all.votes[0].above)) {
 			continue
 		}
 		base, conf := p.base, p.baseConf

@@ -182,15 +182,24 @@ func (q *inquiry) completed(b *block, p *part, votes []ballot, d, sites int) boo
 	if !slices.ContainsFunc(votes, func(v ballot) bool { return v.thread == p.thread }) {
 		return false // its thread may begin otherwise
 	}
-	least := wholeVotes
-	if q.byMethod {
-		least = methodVotes
-	}
-	if len(votes) < least || slices.ContainsFunc(votes, func(v ballot) bool { return q.t.Depth(v.above) != d }) {
+	if !q.alike(votes, len(votes), d) {
 		return false
 	}
 	q.fs = q.t.AppendFrames(q.fs[:0], votes[0].above)
 	return q.believe(b, p, votes, q.fs, sites, unanimous(len(votes)))
+}
+
+// alike reports whether so many of the nearest votes are enough to tell all that is missing, and show as many frames.
+func (q *inquiry) alike(votes []ballot, n, d int) bool {
+	return n >= q.wholeVotes() && !slices.ContainsFunc(votes[:n], func(v ballot) bool { return q.t.Depth(v.above) != d })
+}
+
+// wholeVotes is how many must agree.
+func (q *inquiry) wholeVotes() int {
+	if q.byMethod {
+		return methodVotes
+	}
+	return wholeVotes
 }
 
 // confirm roots b by the answer that was not sure enough, if the votes are for it.
