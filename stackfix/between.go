@@ -14,8 +14,8 @@ const againstBits = 8
 const rarelyLeft = 0.01
 
 // enclose notes for each open block of r what the recorded whole stacks before and after
-// it share. The innermost frame of either may be at another call in between, and does not count. Where they share none,
-// the outermost method that they begin with does, whatever it calls.
+// it share, and the frame that they begin with, which may be at another call. The innermost frame of either may be at
+// another call in between, and does not count.
 func (e *engine) enclose(r *run) {
 	last := -1
 	for k := range r.blocks {
@@ -25,11 +25,12 @@ func (e *engine) enclose(r *run) {
 		if last >= 0 && k > last+1 {
 			x, y := e.t.Parent(r.blocks[last].ext), e.t.Parent(r.blocks[k].ext)
 			s := e.t.shared(x, y)
-			if first := e.t.up(x, 1); s == 0 && y != 0 && e.method(e.t.Frame(first)) == e.method(e.t.Frame(e.t.up(y, 1))) {
-				s = first
+			first := e.t.up(x, 1)
+			if x == 0 || y == 0 || e.method(e.t.Frame(first)) != e.method(e.t.Frame(e.t.up(y, 1))) {
+				first = 0
 			}
 			for j := last + 1; j < k; j++ {
-				r.blocks[j].between = s
+				r.blocks[j].between, r.blocks[j].outermost = s, first
 			}
 		}
 		last = k

@@ -93,6 +93,7 @@ func (s *solver) fixWorld(w *world, res *Result) {
 	open := w.open()
 	if open {
 		s.repair(w)
+		s.takeBackOthers(w)
 	}
 	if s.stopped() {
 		return
@@ -109,6 +110,7 @@ func (s *solver) fixWorld(w *world, res *Result) {
 		parts.keep(d.left)
 	}
 	if !s.stopped() {
+		s.takeBackOthers(w)
 		s.result(w, parts, res)
 	}
 }

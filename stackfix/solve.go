@@ -257,10 +257,6 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	if a.none || a.refused || e.short.untimely(a.c.p, e.o, blk) {
 		return false
 	}
-	if blk.between != 0 && e.runs[ri].steady() && e.method(e.t.Frame(e.t.up(blk.between, 1))) != e.outermost(a.c.p) {
-		// another thread begins so
-		return false
-	}
 	c, v, donor := &a.c, a.evidence, a.donor
 	own := e.cal.confidence(v)
 	conf := min(own, donor, float64(blk.conf))
@@ -321,14 +317,6 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	blk.ext = e.t.Join(c.p, e.o)
 	blk.rooted = true
 	return true
-}
-
-// outermost returns the method that e.o begins with under p.
-func (e *solver) outermost(p StackID) MethodID {
-	if p == 0 {
-		return e.method(e.o[0])
-	}
-	return e.method(e.t.Frame(e.t.up(p, 1)))
 }
 
 // needed is how sure c, an answer for blk of which how speaks, must be: by the model alone, and by all that lowers it. More than minConf is

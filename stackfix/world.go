@@ -92,6 +92,7 @@ type block struct {
 	guessMargin, guessRec, guessSides level
 	neighbours                                // of the recording
 	between                           StackID // what the recorded whole stacks around it share: see enclose
+	outermost                         StackID // the frame of the method that they begin with; 0: with different ones
 	// the last attempt: with which neighbours
 	triedExt, triedF, triedB StackID
 	cut                      Cut
