@@ -60,7 +60,7 @@ var (
 
 // Of returns how a method stops its thread, given its name after System.Threading, without arguments: Monitor.Wait.
 func Of(name string) Kind {
-	if strings.HasSuffix(name, "Async") {
+	if strings.Contains(name, "Async") { // WaitAsync, and WaitAsyncCore
 		return None // it returns at once
 	}
 	for i := range kinds {

@@ -28,6 +28,7 @@ func TestOf(t *testing.T) {
 		"Thread.StartCallback":                       None,
 		"SemaphoreSlim.WaitCore":                     Wait,
 		"SemaphoreSlim.WaitAsync":                    None,
+		"SemaphoreSlim.WaitAsyncCore":                None,
 		"SemaphoreSlim.Release":                      None,
 		"Tasks.Task.WaitAllBlockingCore":             Wait,
 		"Tasks.Task.InternalWaitCore":                Wait,
