@@ -49,8 +49,9 @@ type assembly struct {
 	at      [256]uint8 // 1 + the number of a camp, by a hash; 0 is free
 }
 
-// assemble calls the nearest witnesses of a context.
-func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool) {
+// assemble calls the nearest witnesses of a context. It leaves off where one of the first so many shows more or fewer
+// frames than the nearest.
+func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool, alike int) {
 	a.camps, a.votes, a.n, a.looks, a.differs = a.camps[:0], a.votes[:0], 0, a.looks[:0], math.MaxInt
 	if id == 0 {
 		return
@@ -90,6 +91,9 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool) {
 		above := q.spots[s.spot/2].above
 		if above == 0 && !x.whole {
 			continue // what is above it was cut off
+		}
+		if a.n > 0 && a.n < alike && q.t.Depth(above) != q.t.Depth(a.votes[0].above) {
+			return
 		}
 		ago := time - x.time
 		a.votes = append(a.votes, ballot{above, ago, x.thread, x.hearsay, x.surrounding, a.add(above, x.whole)})
@@ -171,7 +175,7 @@ func (q *inquiry) extend(b *block, p *part, x *finding) {
 		}
 	}
 	for _, id := range slices.Backward(ids[first : first+innerContexts]) {
-		if q.assemble(&q.votes, id, b.time, false); q.votes.enough(innerVotes) {
+		if q.assemble(&q.votes, id, b.time, false, 0); q.votes.enough(innerVotes) {
 			q.inner(b, p, &q.votes)
 			return
 		}
@@ -183,7 +187,7 @@ func (q *inquiry) extend(b *block, p *part, x *finding) {
 // all, it roots b.
 func (q *inquiry) outer(b *block, p *part, context int32) {
 	all := &q.votes
-	q.assemble(all, context, b.time, true)
+	q.assemble(all, context, b.time, true, 0)
 	known := q.t.Depth(p.stack) - q.t.Depth(b.stack)
 	for _, x := range all.camps {
 		p.shortest = min(p.shortest, q.t.Depth(x.above)+known)
@@ -207,9 +211,8 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 func (q *inquiry) complete(b *block, p *part, ids contexts) bool {
 	all := &q.votes
 	for i := len(ids) - 1; i > 0 && q.fair; i-- {
-		q.assemble(all, ids[i], b.time, true)
 		n := q.wholeVotes()
-		if !all.enough(n) || !samePhase(all.votes) || !q.alike(all.votes, n, q.t.Depth(all.votes[0].above)) {
+		if q.assemble(all, ids[i], b.time, true, n); !all.enough(n) || !samePhase(all.votes) {
 			continue
 		}
 		base, conf := p.base, p.baseConf

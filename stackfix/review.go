@@ -238,7 +238,7 @@ func (q *inquiry) strays(x *suspect, place int, context int32) bool {
 		return false
 	}
 	a := &q.votes
-	q.assemble(a, context, x.time, true)
+	q.assemble(a, context, x.time, true, 0)
 	if a.n < leastWitnesses {
 		return false
 	}

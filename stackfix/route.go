@@ -182,16 +182,11 @@ func (q *inquiry) completed(b *block, p *part, votes []ballot, d, sites int) boo
 	if !slices.ContainsFunc(votes, func(v ballot) bool { return v.thread == p.thread }) {
 		return false // its thread may begin otherwise
 	}
-	if !q.alike(votes, len(votes), d) {
+	if len(votes) < q.wholeVotes() || slices.ContainsFunc(votes, func(v ballot) bool { return q.t.Depth(v.above) != d }) {
 		return false
 	}
 	q.fs = q.t.AppendFrames(q.fs[:0], votes[0].above)
 	return q.believe(b, p, votes, q.fs, sites, unanimous(len(votes)))
-}
-
-// alike reports whether so many of the nearest votes are enough to tell all that is missing, and show as many frames.
-func (q *inquiry) alike(votes []ballot, n, d int) bool {
-	return n >= q.wholeVotes() && !slices.ContainsFunc(votes[:n], func(v ballot) bool { return q.t.Depth(v.above) != d })
 }
 
 // wholeVotes is how many must agree.
