@@ -202,8 +202,7 @@ func (e *engine) takeBackOthers(w *world) {
 			if !b.rooted || b.given || b.bridged || b.outermost == 0 || !r.steady() || e.method(e.t.Frame(b.outermost)) == e.method(e.t.Frame(e.t.up(b.ext, 1))) {
 				continue
 			}
-			b.guess, b.guessed, b.seconded, b.hearsay = 0, 0, false, false
-			b.rooted, b.ext, b.triedExt = false, b.stack, b.stack
+			b.takeBack()
 		}
 	}
 }

@@ -93,7 +93,7 @@ func (s *solver) fixWorld(w *world, res *Result) {
 	open := w.open()
 	if open {
 		s.repair(w)
-		s.takeBackOthers(w)
+		s.takeBackOthers(w) // or they would vote
 	}
 	if s.stopped() {
 		return
@@ -110,7 +110,7 @@ func (s *solver) fixWorld(w *world, res *Result) {
 		parts.keep(d.left)
 	}
 	if !s.stopped() {
-		s.takeBackOthers(w)
+		s.takeBackOthers(w) // those of the votes, and of the last opinion
 		s.result(w, parts, res)
 	}
 }

@@ -268,7 +268,7 @@ func (q *inquiry) agree(b *block, p *part, all *assembly, sites int) bool {
 				n = q.sharedFrom(int(all.common[i]), above, n, x.above, mostInlined)
 			}
 		}
-		if q.completed(b, p, all.votes[:near], n, sites) {
+		if q.believeVotes(b, p, all.votes[:near], n, sites) {
 			return true
 		}
 		if n > q.t.Depth(p.base) {

@@ -109,8 +109,7 @@ func (d *review) takeBack() {
 		if depth := d.t.Depth(x.ext); depth-d.t.Depth(x.stack) <= lastWay+1 { // or there may be others further in
 			d.left[x.block] = remnant{d.t.Add(d.t.AppendFrames(nil, x.ext)[x.place:]...), float64(x.conf)}
 		}
-		x.guess, x.guessed, x.seconded, x.hearsay = 0, 0, false, false
-		x.rooted, x.ext, x.triedExt = false, x.stack, x.stack
+		x.takeBack()
 	}
 }
 

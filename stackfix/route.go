@@ -75,7 +75,7 @@ func (q *inquiry) followRoute(b *block, p *part, votes []ballot) {
 	for {
 		d := q.agreed(votes)
 		if sure < math.MaxInt && d > q.t.Depth(p.base) {
-			if q.completed(b, p, votes, d, turnSites) {
+			if q.believeVotes(b, p, votes, d, turnSites) {
 				return
 			}
 			p.base, p.baseConf = q.t.up(votes[0].above, d), min(unanimous(sure), q.firm(votes))
@@ -176,9 +176,9 @@ func followed(votes []ballot, d int) (n, right int) {
 	return n, right
 }
 
-// completed roots b if the votes agree, to the last, in d frames that stand above it, and
+// believeVotes roots b if the votes agree, to the last, in d frames that stand above it, and
 // nothing speaks against them, nor do so many call sites come again. It reports whether it does.
-func (q *inquiry) completed(b *block, p *part, votes []ballot, d, sites int) bool {
+func (q *inquiry) believeVotes(b *block, p *part, votes []ballot, d, sites int) bool {
 	if !slices.ContainsFunc(votes, func(v ballot) bool { return v.thread == p.thread }) {
 		return false // its thread may begin otherwise
 	}

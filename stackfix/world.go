@@ -112,6 +112,12 @@ type block struct {
 // guesses tells whether an answer was found that puts frames back, but is not sure enough.
 func (b *block) guesses() bool { return b.guessed > 0 && (b.guess != 0 || b.ext != b.stack) }
 
+// takeBack takes back the answer of b: it is as it was recorded, and nothing is left of what spoke for it.
+func (b *block) takeBack() {
+	b.guess, b.guessed, b.seconded, b.hearsay = 0, 0, false, false
+	b.rooted, b.ext, b.triedExt = false, b.stack, b.stack
+}
+
 // A position is where a block begins in the samples of the process.
 type position struct {
 	which  int   // number of the thread in engine.which

@@ -35,11 +35,7 @@ func TestProcessNames(t *testing.T) {
 	require.NoError(t, w.Close())
 	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
 
-	in, err := input.Open(t.Context(), path, nil)
-	require.NoError(t, err)
-	defer in.Close()
-	f, err := Nettrace(t.Context(), in, &Options{})
-	require.NoError(t, err)
+	f := infoOf(t, path)
 	require.Len(t, f.Processes, 2)
 	assert.Equal(t, []string{"sh", "bash", "dotnet"}, append([]string{f.Processes[1].Name}, f.Processes[1].Then...))
 	var out bytes.Buffer
@@ -79,13 +75,20 @@ func TestProcessesOfDotNet(t *testing.T) {
 	require.NoError(t, w.Close())
 	path := filepath.Join(t.TempDir(), "a.nettrace")
 	require.NoError(t, os.WriteFile(path, b.Bytes(), 0o600))
+	f := infoOf(t, path)
+	var out bytes.Buffer
+	require.NoError(t, f.WriteText(&out, nil))
+	assert.Regexp(t, `11  dotnet  \(2 samples\)  \.NET 10\.0\.1 in /srv/shop\n.*12  dotnet  \(\d events\)  \.NET in /srv/mail\n.*10  postgres  \(9 samples\)\n`, out.String())
+	assert.NotContains(t, out.String(), "odd")
+}
+
+// infoOf returns what is told of a file.
+func infoOf(t *testing.T, path string) *Facts {
+	t.Helper()
 	in, err := input.Open(t.Context(), path, nil)
 	require.NoError(t, err)
 	defer in.Close()
 	f, err := Nettrace(t.Context(), in, &Options{})
 	require.NoError(t, err)
-	var out bytes.Buffer
-	require.NoError(t, f.WriteText(&out, nil))
-	assert.Regexp(t, `11  dotnet  \(2 samples\)  \.NET 10\.0\.1 in /srv/shop\n.*12  dotnet  \(\d events\)  \.NET in /srv/mail\n.*10  postgres  \(9 samples\)\n`, out.String())
-	assert.NotContains(t, out.String(), "odd")
+	return f
 }
