@@ -199,12 +199,16 @@ func (e *engine) takeBackOthers(w *world) {
 		r := &w.runs[i]
 		for k := range r.blocks {
 			b := &r.blocks[k]
-			if !b.rooted || b.given || b.bridged || b.outermost == 0 || !r.steady() || e.method(e.t.Frame(b.outermost)) == e.method(e.t.Frame(e.t.up(b.ext, 1))) {
-				continue
+			if b.rooted && !b.given && !b.bridged && e.beginsOtherwise(r, b, b.ext) {
+				b.takeBack()
 			}
-			b.takeBack()
 		}
 	}
+}
+
+// beginsOtherwise tells whether s, what b of r may begin with, begins as no stack of its thread does around it.
+func (e *engine) beginsOtherwise(r *run, b *block, s StackID) bool {
+	return s != 0 && b.outermost != 0 && r.steady() && e.method(e.t.Frame(b.outermost)) != e.method(e.t.Frame(e.t.up(s, 1)))
 }
 
 // root returns the root frames that all known stacks of r share.

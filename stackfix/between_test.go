@@ -40,10 +40,13 @@ func TestSteady(t *testing.T) {
 	const entry, pool, native, work = 4, 8, 12, 16 // methods, each with four call sites
 	for name, x := range map[string]struct {
 		roots []FrameID // of the whole stacks of the thread, again and again
+		ways  int       // from the pool into the work
 		want  []FrameID
 	}{
-		"an entry point that calls this and that":   {[]FrameID{entry, entry + 1, entry + 2}, []FrameID{entry, testBridge}},
-		"native code that calls now this, now that": {[]FrameID{entry, entry + 1, native}, []FrameID{pool}},
+		"an entry point that calls this and that":    {[]FrameID{entry, entry + 1, entry + 2}, 1, []FrameID{entry, testBridge}},
+		"native code that calls now this, now that":  {[]FrameID{entry, entry + 1, native}, 1, []FrameID{pool, 904, 908, 920}},
+		"an entry point, and several ways elsewhere": {[]FrameID{entry, entry + 1, entry + 2}, 9, []FrameID{entry, testBridge}},
+		"what native code calls, and several ways":   {[]FrameID{entry, entry + 1, native}, 9, []FrameID{pool, 904, 908, testBridge}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const samples, at = 90, 31
@@ -51,9 +54,9 @@ func TestSteady(t *testing.T) {
 			lost := []FrameID{work, 20, 24, 28, 32, 36, 40, 44}
 			var own, others []Sample
 			for i := range FrameID(samples) {
-				own = append(own, Sample{Time: int64(i) * 4e6, Stack: tree.Add(x.roots[int(i)%len(x.roots)], 200+4*i, 600)})
+				own = append(own, Sample{Time: int64(i) * lookTime, Stack: tree.Add(x.roots[int(i)%len(x.roots)], 200+4*i, 600)})
 				for k := range FrameID(4) { // the same work where another thread begins
-					others = append(others, Sample{Time: int64(i)*4e6 + int64(k)*1e6, Stack: tree.Add(append([]FrameID{pool}, append(lost, 604+4*k)...)...)})
+					others = append(others, Sample{Time: int64(i)*lookTime + int64(k)*1e6, Stack: tree.Add(append([]FrameID{pool, 904, 908, 920 + 4*(i%FrameID(x.ways))}, append(lost, 1604+16*i+4*k)...)...)})
 				}
 			}
 			own = slices.Insert(own, at, Sample{Time: own[at].Time - 2e6, Stack: tree.Add(append(lost, 700)...), Cut: Depth})
