@@ -102,6 +102,7 @@ func (s *solver) fixWorld(w *world, res *Result) {
 	reviewed := open && s.minConf <= 1
 	if reviewed {
 		d.takeBack()
+		d.takeBackTurns()
 	}
 	parts := s.newConsensus(w, d.left)
 	if reviewed && !s.stopped() {
