@@ -146,6 +146,7 @@ func (e *solver) moment(b *block, around []StackID) moment {
 // weigh works out how likely the states of a row are by all that came before, and by all that
 // comes after.
 func (e *solver) weigh(row []moment) {
+	steps := e.steps[:0] // from the first moment on: of each state of the next one those from the states before it
 	for i := range row {
 		for k := range row[i].states {
 			s := &row[i].states[k]
@@ -153,19 +154,25 @@ func (e *solver) weigh(row []moment) {
 				s.until = math.Inf(-1)
 				for j := range row[i-1].states {
 					x := &row[i-1].states[j]
-					s.until = addLogs(s.until, x.until+e.step(&row[i-1], &row[i], x, s))
+					step := e.step(&row[i-1], &row[i], x, s)
+					steps = append(steps, step)
+					s.until = addLogs(s.until, x.until+step)
 				}
 			}
 			s.until += s.own
 		}
 	}
+	e.steps = steps
 	for i := len(row) - 2; i >= 0; i-- {
+		n := len(row[i].states)
+		to := steps[len(steps)-n*len(row[i+1].states):]
+		steps = steps[:len(steps)-len(to)]
 		for k := range row[i].states {
 			s := &row[i].states[k]
 			s.from = math.Inf(-1)
 			for j := range row[i+1].states {
 				x := &row[i+1].states[j]
-				s.from = addLogs(s.from, x.from+x.own+e.step(&row[i], &row[i+1], s, x))
+				s.from = addLogs(s.from, x.from+x.own+to[j*n+k])
 			}
 		}
 	}
@@ -219,8 +226,11 @@ func (m *moment) probability(prefix StackID) float64 {
 // addLogs is log2(2^a + 2^b).
 func addLogs(a, b float64) float64 {
 	a, b = max(a, b), min(a, b)
-	if math.IsInf(b, -1) {
+	if !(b-a > leastLog) { // nor where both are of 0
 		return a
 	}
 	return a + math.Log2(1+math.Exp2(b-a))
 }
+
+// leastLog is that of what is lost beside 1: a number has 53 bits.
+const leastLog = -54

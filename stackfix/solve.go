@@ -45,6 +45,7 @@ type solver struct {
 	stamps []uint32
 	doubts perStack[float32] // what doubt says; 0: not worked out
 	more   []vote            // those that a longer context has not heard
+	steps  []float64         // see weigh
 	names  []StackID         // of what a hand has pushed
 	// room for the prefixes and weights of windows
 	spareOf []uint32
