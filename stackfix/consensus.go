@@ -119,7 +119,13 @@ type spot struct {
 // A sighting is a spot in the stack of a witness.
 type sighting struct {
 	witness int32
-	spot    uint32 // twice its number, and 1 more if the witness is whole
+	spot    uint32 // its number
+}
+
+// A view is the sightings of a context, in order of time.
+type view struct {
+	all   []sighting
+	whole []sighting // those of whole witnesses
 }
 
 // A glimpse is of a thread at a time.
@@ -143,22 +149,30 @@ type consensus struct {
 	callers   [][]vote  // of each of these
 	learned   sync.Once // ways and callers, when they are asked for
 
-	// of the contexts asked in this round
 	byMethod bool // see site
-	ids      numbering
-	of       map[StackID]contexts // of stacks that are asked
-	ends     []uint8              // by site: which of contextSites it is the innermost one of, a bit for each
-	spots    []spot
-	shows    [][2]int32   // by number of a stack: the spots of a witness
-	counts   []int        // by context: its sightings
-	seen     [][]sighting // by context, in order of time
-	all      []sighting   // of all contexts
+	asked
 
 	// scratch
-	fs       []FrameID
-	way      []uint64
+	fs   []FrameID
+	way  []StackID
+	path []waypoint
+	idle chan *inquiry
+}
+
+// asked is what is known of the contexts that are asked in a round.
+type asked struct {
+	ids    numbering
+	of     map[StackID]contexts // of stacks that are asked
+	ends   []uint8              // by site: which of contextSites it is the innermost one of, a bit for each
+	spots  []spot
+	shows  [][2]int32 // by number of a stack: the spots of a witness
+	counts []int      // by context: its sightings
+	views  []view     // by context
+
+	// scratch
+	all      []sighting // of all contexts
+	wholes   []sighting // of these: those of whole witnesses, but where all are
 	lastEnds []ending
-	idle     chan *inquiry
 }
 
 // newConsensus finds what is known of the stacks of w that have no answer, given what is left of answers that were
@@ -206,7 +220,7 @@ func (e *engine) newConsensus(w *world, left map[*block]remnant) *consensus {
 		return c
 	}
 	c.followSole(sole, open)
-	c.all, c.seen, c.spots, c.shows, c.of, c.lastEnds = nil, nil, nil, nil, nil, nil // only the parts are asked for from here on
+	c.asked = asked{} // only the parts are asked for from here on
 	return c
 }
 
@@ -511,11 +525,7 @@ func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 		for e := at[c.t.Parent(x.stack)]; e != 0; e = ends[e].outer {
 			for k, id := range ends[e].contexts {
 				if id > 0 {
-					s := ends[e].stack
-					for range contextSites[k] { // too near for jumps
-						s = c.t.Parent(s)
-					}
-					c.spots = append(c.spots, spot{id - 1, s})
+					c.spots = append(c.spots, spot{id - 1, ends[e].above[k]})
 					c.counts[id-1] += int(x.witnesses)
 				}
 			}
@@ -555,7 +565,7 @@ func (c *consensus) see() {
 		n += some
 	}
 	if cap(c.all) < n {
-		c.all, c.seen = nil, nil // or they would be held beside what takes their place
+		c.all, c.views = nil, nil // or they would be held beside what takes their place
 		c.all = make([]sighting, n)
 	}
 	all := c.all[:n]
@@ -583,10 +593,10 @@ func (c *consensus) see() {
 	if c.stopped() {
 		return
 	}
-	c.seen = make([][]sighting, len(c.counts))
+	c.views = make([]view, len(c.counts))
 	at := 0
 	for id, some := range c.counts {
-		c.seen[id] = all[at : at+some]
+		c.views[id].all = all[at : at+some]
 		next := uint32(at)
 		for _, part := range parts {
 			part[id], next = next, next+part[id]
@@ -597,18 +607,34 @@ func (c *consensus) see() {
 		next := parts[i]
 		from, to := bounds(i)
 		for w := from; w < to; w++ {
-			whole := uint32(0)
-			if c.witnesses[w].whole {
-				whole = 1
-			}
 			show := c.shows[c.stackOf[w]]
 			for _, p := range places[show[0]:show[1]] {
 				at := &next[c.spots[p].context]
-				all[*at] = sighting{int32(w), 2*p + whole}
+				all[*at] = sighting{int32(w), p}
 				*at++
 			}
 		}
 	})
+	c.findWhole()
+}
+
+// findWhole finds the sightings of whole witnesses. Where most stacks are cut they are few, and who asks for them
+// need not go through all.
+func (c *consensus) findWhole() {
+	some := c.wholes[:0]
+	for id := range c.views {
+		x := &c.views[id]
+		from := len(some)
+		for _, s := range x.all {
+			if c.witnesses[s.witness].whole {
+				some = append(some, s)
+			}
+		}
+		if x.whole = some[from:]; len(x.whole) == len(x.all) {
+			x.whole, some = x.all, some[:from]
+		}
+	}
+	c.wholes = some
 }
 
 // The witnesses are asked in up to mostParts parts at once, of leastPart and more.
@@ -620,8 +646,8 @@ const (
 // An ending is a stack with the contexts that end with it.
 type ending struct {
 	contexts
-	stack StackID
-	outer uint32 // the next one further out, 0 if there is none
+	above [len(contextSites)]StackID // what stands above each of these
+	outer uint32                     // the next one further out, 0 if there is none
 }
 
 // endings returns the stacks that contexts which are asked end with, from 1 on, and for each stack the innermost
@@ -630,7 +656,7 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 	n := c.t.Len()
 	at = c.pad.list(n)
 	ends = append(c.lastEnds[:0], ending{})
-	way := append(c.way[:0], 0)            // the hash of the frames down to each of a path, from longSites further out on
+	path := append(c.path[:0], waypoint{}) // from longSites further out on
 	last := StackID(0)                     // where that path ends
 	for s := StackID(1); int(s) < n; s++ { // callers come before what they call
 		callers, f := c.t.Node(s)
@@ -639,22 +665,24 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 		if int(f) >= len(c.ends) || c.ends[f] == 0 {
 			continue
 		}
-		c.fs = append(c.fs[:0], f)
+		c.way = append(c.way[:0], s)
 		a := callers
-		for ; a != 0 && a != last && len(c.fs) <= longSites; a = c.t.Parent(a) {
-			c.fs = append(c.fs, c.site(c.t.Frame(a)))
+		for ; a != 0 && a != last && len(c.way) <= longSites; a = c.t.Parent(a) {
+			c.way = append(c.way, a)
 		}
 		if a == 0 || a != last {
-			way = way[:1]
+			path = append(path[:0], waypoint{stack: a})
 		}
-		for _, f := range slices.Backward(c.fs) {
-			way = append(way, inward(way[len(way)-1], f))
+		for _, s := range slices.Backward(c.way) {
+			path = append(path, waypoint{s, inward(path[len(path)-1].hash, c.site(c.t.Frame(s)))})
 		}
 		last = s
-		x := ending{stack: s, outer: at[s]}
+		x := ending{outer: at[s]}
+		end := path[len(path)-1].hash
 		for i, k := range contextSites {
-			if from := len(way) - 1 - k; from >= 0 && c.ends[f]>>i&1 != 0 {
-				x.contexts[i] = int32(c.ids.get((way[len(way)-1]-way[from]*siteWeight[i])^uint64(i))) + 1
+			if from := len(path) - 1 - k; from >= 0 && c.ends[f]>>i&1 != 0 {
+				x.contexts[i] = int32(c.ids.get((end-path[from].hash*siteWeight[i])^uint64(i))) + 1
+				x.above[i] = path[from].stack
 			}
 		}
 		if x.contexts != (contexts{}) {
@@ -665,8 +693,14 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 			ends = append(ends, x)
 		}
 	}
-	c.way, c.lastEnds = way, ends
+	c.path, c.lastEnds = path, ends
 	return ends, at
+}
+
+// A waypoint is a stack on a path, with the hash of its frames down to it.
+type waypoint struct {
+	stack StackID
+	hash  uint64
 }
 
 // inward is the hash of frames, h being that of all but the innermost one. That of the inner n frames alone is

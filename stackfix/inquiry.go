@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"sort"
@@ -59,22 +60,15 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool, alike 
 	a.at = [len(a.at)]uint8{}
 	q.now++
 	now, met, times := q.now, q.met, q.times
-	only := uint32(0)
+	before, after := nearest(q.views[id-1].all, times, time)
 	if whole {
-		only = 1
+		before, after = among(q.views[id-1].whole, before), among(q.views[id-1].whole, after)
 	}
-	before, after := nearest(q.seen[id-1], times, time)
 	for a.n < mostVotes {
-		for len(before) > 0 {
-			if s := before[len(before)-1].spot; s&1 >= only && (met[s/2] != now || q.recorded) {
-				break
-			}
+		for len(before) > 0 && !q.recorded && met[before[len(before)-1].spot] == now {
 			before = before[:len(before)-1]
 		}
-		for len(after) > 0 {
-			if s := after[0].spot; s&1 >= only && (met[s/2] != now || q.recorded) {
-				break
-			}
+		for len(after) > 0 && !q.recorded && met[after[0].spot] == now {
 			after = after[1:]
 		}
 		var s sighting
@@ -86,9 +80,9 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool, alike 
 		default:
 			s, after = after[0], after[1:]
 		}
-		met[s.spot/2] = now
+		met[s.spot] = now
 		x := &q.witnesses[s.witness]
-		above := q.spots[s.spot/2].above
+		above := q.spots[s.spot].above
 		if above == 0 && !x.whole {
 			continue // what is above it was cut off
 		}
@@ -115,6 +109,21 @@ func nearest(all []sighting, times []int64, time int64) (before, after []sightin
 		return time-at(from+i) <= at(from+i+mostSeen)-time
 	})
 	return all[from:mid], all[mid : from+mostSeen]
+}
+
+// among returns those of some sightings that are in a stretch of all. A witness may have several: they are in the order of
+// their spots.
+func among(some, stretch []sighting) []sighting {
+	if len(stretch) == 0 {
+		return nil
+	}
+	compare := func(a, b sighting) int { return cmp.Or(cmp.Compare(a.witness, b.witness), cmp.Compare(a.spot, b.spot)) }
+	from, _ := slices.BinarySearchFunc(some, stretch[0], compare)
+	to, found := slices.BinarySearchFunc(some, stretch[len(stretch)-1], compare)
+	if found {
+		to++
+	}
+	return some[from:to]
 }
 
 // look notes when the newest witness saw the context.

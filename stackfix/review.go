@@ -190,7 +190,7 @@ func (d *review) findPlaces(all []suspect) {
 			}
 		})
 	}
-	c.all, c.seen, c.spots, c.shows, c.of, c.lastEnds = nil, nil, nil, nil, nil, nil // the witnesses are asked again
+	c.asked = asked{} // the witnesses are asked again
 }
 
 // divideStacks asks for what stacks begin with, and divides them so that what is seen of what those of each part begin with are no more than about

@@ -7,12 +7,12 @@ func outward(h uint64, f FrameID) uint64 { return (h+uint64(f)+1)*mul ^ h>>29 }
 
 // learnCallers counts what calls each stretch of wayMethods, and of longWay.
 func (c *consensus) learnCallers() {
-	c.engine.seen.reset()
+	c.seen.reset()
 	var ms []MethodID
 	for i := range c.witnesses {
 		ms = ms[:0]
 		n, s := 0, c.t.Parent(c.witnesses[i].stack)
-		for ; s != 0 && c.engine.seen.add(s); s = c.t.Parent(s) {
+		for ; s != 0 && c.seen.add(s); s = c.t.Parent(s) {
 			ms = append(ms, c.method(c.t.Frame(s)))
 			n++
 		}
