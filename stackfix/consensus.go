@@ -522,13 +522,9 @@ func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 	for k, x := range c.stacks {
 		from := len(c.spots)
 		// the innermost frame is no call site
-		for e := at[c.t.Parent(x.stack)]; e != 0; e = ends[e].outer {
-			for k, id := range ends[e].contexts {
-				if id > 0 {
-					c.spots = append(c.spots, spot{id - 1, ends[e].above[k]})
-					c.counts[id-1] += int(x.witnesses)
-				}
-			}
+		for e := at[c.t.Parent(x.stack)]; e != 0; e = ends[e].next {
+			c.spots = append(c.spots, ends[e].spot)
+			c.counts[ends[e].context] += int(x.witnesses)
 		}
 		c.shows[k] = [2]int32{int32(from), int32(len(c.spots))}
 		sightings += (len(c.spots) - from) * int(x.witnesses)
@@ -643,15 +639,14 @@ const (
 	leastPart = 32 << 10
 )
 
-// An ending is a stack with the contexts that end with it.
+// An ending is where a context ends in a stack.
 type ending struct {
-	contexts
-	above [len(contextSites)]StackID // what stands above each of these
-	outer uint32                     // the next one further out, 0 if there is none
+	spot
+	next uint32 // that of a shorter context, or the next one further out; 0 if there is none
 }
 
-// endings returns the stacks that contexts which are asked end with, from 1 on, and for each stack the innermost
-// of these in it, itself included; 0 if it has none.
+// endings returns those of the contexts that are asked, from 1 on, and for each stack the innermost in it; 0 if it has
+// none.
 func (c *consensus) endings() (ends []ending, at []uint32) {
 	n := c.t.Len()
 	at = c.pad.list(n)
@@ -677,20 +672,20 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 			path = append(path, waypoint{s, inward(path[len(path)-1].hash, c.site(c.t.Frame(s)))})
 		}
 		last = s
-		x := ending{outer: at[s]}
 		end := path[len(path)-1].hash
 		for i, k := range contextSites {
-			if from := len(path) - 1 - k; from >= 0 && c.ends[f]>>i&1 != 0 {
-				x.contexts[i] = int32(c.ids.get((end-path[from].hash*siteWeight[i])^uint64(i))) + 1
-				x.above[i] = path[from].stack
+			from := len(path) - 1 - k
+			if from < 0 || c.ends[f]>>i&1 == 0 {
+				continue
 			}
-		}
-		if x.contexts != (contexts{}) {
-			at[s] = uint32(len(ends))
-			if len(ends) == cap(ends) {
-				ends = append(make([]ending, 0, 2*len(ends)), ends...)
+			if id := c.ids.get((end - path[from].hash*siteWeight[i]) ^ uint64(i)); id >= 0 {
+				x := ending{spot{int32(id), path[from].stack}, at[s]}
+				at[s] = uint32(len(ends))
+				if len(ends) == cap(ends) {
+					ends = append(make([]ending, 0, 2*len(ends)), ends...)
+				}
+				ends = append(ends, x)
 			}
-			ends = append(ends, x)
 		}
 	}
 	c.path, c.lastEnds = path, ends
