@@ -5,7 +5,6 @@ import (
 	"iter"
 	"math"
 	"slices"
-	"sync"
 )
 
 // What is not known of a stack as a whole may be known in parts: the frames that all whole
@@ -145,9 +144,8 @@ type consensus struct {
 	stacks    []called  // the different ones, in the order of their first witnesses
 	fair      bool      // most samples are whole
 	recorded  bool      // who was not recorded whole is no witness, and all who were vote: see review
-	ways      numbering // stretches of wayMethods and longWay
-	callers   [][]vote  // of each of these
-	learned   sync.Once // ways and callers, when they are asked for
+	ways      stretches // of wayMethods
+	longWays  stretches // of longWay
 
 	byMethod bool // see site
 	asked
@@ -178,7 +176,7 @@ type asked struct {
 // newConsensus finds what is known of the stacks of w that have no answer, given what is left of answers that were
 // taken back.
 func (e *engine) newConsensus(w *world, left map[*block]remnant) *consensus {
-	c := &consensus{engine: e, parts: map[*block]*part{}, idle: make(chan *inquiry, mostIdle)}
+	c := &consensus{engine: e, parts: map[*block]*part{}, ways: stretches{length: wayMethods}, longWays: stretches{length: longWay}, idle: make(chan *inquiry, mostIdle)}
 	var open []*block
 	cut := 0
 	for i := range w.runs {

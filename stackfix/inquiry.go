@@ -364,7 +364,7 @@ func (q *inquiry) inner(b *block, p *part, a *assembly) {
 	from := n
 	for ; from > 0; from-- {
 		fs, m := q.fs[from:], q.method(q.fs[from-1])
-		if q.called(fs, m, wayMethods) && (from <= overlapped || q.called(fs, m, longWay)) {
+		if q.ways.alsoCalled(q.consensus, fs, m) && (from <= overlapped || q.longWays.alsoCalled(q.consensus, fs, m)) {
 			break
 		}
 	}

@@ -1,66 +1,83 @@
 package stackfix
 
-import "slices"
+import (
+	"slices"
+	"sync"
+)
 
-// outward is the hash of frames, h being that of all but the outermost one.
-func outward(h uint64, f FrameID) uint64 { return (h+uint64(f)+1)*mul ^ h>>29 }
+// stretches tell what calls each stretch of so many methods, in all that the witnesses show. They are learned when they
+// are asked for.
+type stretches struct {
+	length  int
+	learned sync.Once
+	ids     numbering // of stretches, and of such with their caller, by hashes
+	n       []int32   // of each: in how many stacks it is
+}
 
-// learnCallers counts what calls each stretch of wayMethods, and of longWay.
-func (c *consensus) learnCallers() {
-	c.seen.reset()
+// outward is the hash of methods, h being that of all but the outermost one.
+func outward(h uint64, m MethodID) uint64 { return h*mul + uint64(m) + 1 }
+
+// learn counts the stretches of different stacks. Their innermost frames are no call sites.
+func (x *stretches) learn(c *consensus) {
+	innermost := uint64(1) // what a method weighs in the hash of a stretch that it is the innermost one of
+	for range x.length - 1 {
+		innermost *= mul
+	}
+	seen := stackSet{of: make([]uint8, c.t.Len())}
+	seen.reset()
 	var ms []MethodID
-	for i := range c.witnesses {
+	for _, y := range c.stacks {
 		ms = ms[:0]
-		n, s := 0, c.t.Parent(c.witnesses[i].stack)
-		for ; s != 0 && c.seen.add(s); s = c.t.Parent(s) {
+		n, s := 0, c.t.Parent(y.stack)
+		for ; s != 0 && seen.add(s); s = c.t.Parent(s) {
 			ms = append(ms, c.method(c.t.Frame(s)))
 			n++
 		}
-		for ; s != 0 && len(ms) < n+longWay; s = c.t.Parent(s) {
+		if n == 0 {
+			continue
+		}
+		for ; s != 0 && len(ms) < n+x.length; s = c.t.Parent(s) {
 			ms = append(ms, c.method(c.t.Frame(s)))
 		}
-		for _, way := range [...]int{wayMethods, longWay} {
-			for k := 0; k < n && k+way < len(ms); k++ {
-				h := uint64(way)
-				for _, m := range ms[k : k+way] {
-					h = outward(h, m)
-				}
-				id := c.ways.add(h)
-				if id == len(c.callers) {
-					c.callers = append(c.callers, nil)
-				}
-				countVote(&c.callers[id], ms[k+way])
+		h := uint64(0)
+		for k := -x.length; k < n && k+x.length < len(ms); k++ {
+			caller := ms[k+x.length] // of the stretch from k on, once it is one
+			if k >= 0 {
+				x.count(h)
+				x.count(outward(h, caller))
+				h -= (uint64(ms[k]) + 1) * innermost
 			}
+			h = outward(h, caller)
 		}
 	}
 }
 
-// countVote counts one more of m.
-func countVote(vs *[]vote, m MethodID) {
-	if i := slices.IndexFunc(*vs, func(v vote) bool { return v.of == m }); i >= 0 {
-		(*vs)[i].n++
-	} else {
-		*vs = append(*vs, vote{m, 1})
+func (x *stretches) count(h uint64) {
+	id := x.ids.add(h)
+	if id == len(x.n) {
+		x.n = append(x.n, 0)
 	}
+	x.n[id]++
 }
 
-// called tells whether other methods than m call the stretch of so many methods that fs begins with.
-func (c *consensus) called(fs []FrameID, m MethodID, way int) bool {
-	c.learned.Do(c.learnCallers)
-	h := uint64(way)
-	for _, f := range slices.Backward(fs[:min(way, len(fs))]) {
-		h = outward(h, c.method(f))
+// seen returns how often a hash was counted.
+func (x *stretches) seen(h uint64) int32 {
+	if id := x.ids.get(h); id >= 0 {
+		return x.n[id]
 	}
-	id := c.ways.get(h)
-	if id < 0 {
+	return 0
+}
+
+// alsoCalled tells whether other methods than m call the stretch that fs begins with, too.
+func (x *stretches) alsoCalled(c *consensus, fs []FrameID, m MethodID) bool {
+	if len(fs) < x.length {
 		return false
 	}
-	all, own := int32(0), int32(0)
-	for _, v := range c.callers[id] {
-		all += v.n
-		if v.of == m {
-			own = v.n
-		}
+	x.learned.Do(func() { x.learn(c) })
+	h := uint64(0)
+	for _, f := range slices.Backward(fs[:x.length]) {
+		h = outward(h, c.method(f))
 	}
-	return float64(all-own) > otherWays*float64(all)
+	all := x.seen(h)
+	return float64(all-x.seen(outward(h, m))) > otherWays*float64(all)
 }
