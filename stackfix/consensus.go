@@ -142,6 +142,7 @@ type consensus struct {
 	times     []int64   // of these
 	stackOf   []int32   // of these: the number of its stack
 	stacks    []called  // the different ones, in the order of their first witnesses
+	nodes     []StackID // that these go through, callers before what they call
 	fair      bool      // most samples are whole
 	recorded  bool      // who was not recorded whole is no witness, and all who were vote: see review
 	ways      stretches // of wayMethods
@@ -408,6 +409,27 @@ func (c *consensus) call(w *world) {
 		c.stackOf[i] = int32(k)
 		c.stacks[k].witnesses++
 	}
+	c.findNodes()
+}
+
+// findNodes finds what the stacks of witnesses go through, their innermost frames left out: these are no call sites. The
+// tree holds as much that was tried only.
+func (c *consensus) findNodes() {
+	c.seen.reset()
+	n, newest := 0, StackID(0)
+	for _, x := range c.stacks {
+		s := c.t.Parent(x.stack)
+		newest = max(newest, s)
+		for ; s != 0 && c.seen.add(s); s = c.t.Parent(s) {
+			n++
+		}
+	}
+	c.nodes = make([]StackID, 0, n)
+	for s := StackID(1); s <= newest; s++ {
+		if c.seen.has(s) {
+			c.nodes = append(c.nodes, s)
+		}
+	}
 }
 
 // whole tells whether b votes as a whole stack.
@@ -646,12 +668,11 @@ type ending struct {
 // endings returns those of the contexts that are asked, from 1 on, and for each stack the innermost in it; 0 if it has
 // none.
 func (c *consensus) endings() (ends []ending, at []uint32) {
-	n := c.t.Len()
-	at = c.pad.list(n)
+	at = c.pad.list(c.t.Len())
 	ends = append(c.lastEnds[:0], ending{})
 	path := append(c.path[:0], waypoint{}) // from longSites further out on
 	last := StackID(0)                     // where that path ends
-	for s := StackID(1); int(s) < n; s++ { // callers come before what they call
+	for _, s := range c.nodes {
 		callers, f := c.t.Node(s)
 		at[s] = at[callers]
 		f = c.site(f)
