@@ -71,7 +71,7 @@ var mayImport = map[string][]string{
 	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/collect", "internal/text", "internal/httpreport"},
 	"internal/batch":        {"internal/command", "internal/compare", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
-	"cmd/tracefix":          {".", "internal/batch", "internal/batch/bucket", "internal/command", "internal/compare", "internal/early", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},
+	"cmd/tracefix":          {".", "internal/batch", "internal/batch/bucket", "internal/collect", "internal/command", "internal/compare", "internal/early", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},
 
 	"packaging/bench":             {"activity", "nettrace"},
 	"packaging/notice":            {},

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/ipc"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/report"
@@ -53,12 +54,12 @@ func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	}
 	defer proxy.Close()
 
-	how := "--diagnostic-port " + path + ",connect"
+	line := collect.Line{Port: path + ",connect"}
 	if byPID && pid > 0 {
-		how = "-p " + c.Target
+		line = collect.Line{PID: pid}
 	}
 	if !cli.Quiet {
-		fmt.Fprintf(std.err, "%s stands for %s.\nRun a tool now, such as: dotnet-trace collect %s\nCtrl-C ends the recording.\n", path, target, how)
+		fmt.Fprintf(std.err, "%s stands for %s.\nRun a tool now, such as: %s\nCtrl-C ends the recording.\n", path, target, line.String())
 	}
 	if c.Duration > 0 {
 		var cancel context.CancelFunc
@@ -88,7 +89,7 @@ func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if !cli.Quiet {
 		next := fmt.Sprintf("`tracefix ipc %s` tells what was said", c.Out)
 		if st.Bytes == 0 {
-			next = "nothing was said; was a tool run with " + how + "?"
+			next = "nothing was said; was a tool run with " + line.Target() + "?"
 		}
 		refused := ""
 		if st.Refused > 0 {

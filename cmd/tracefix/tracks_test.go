@@ -26,7 +26,7 @@ func TestNothingToWrite(t *testing.T) {
 		{"chain", "--tracks faults", "no page faults; `dotnet-trace collect-linux "},
 		{"v6-chain", "--tracks gc", "`dotnet-trace collect-linux --providers " + runtime + "0x1:4"},
 		{"v6-chain", "--tracks events", "no other events\n"},
-		{"activities", "--tracks cpu", "no CPU samples; `dotnet-trace collect --profile"},
+		{"activities", "--tracks cpu", "no CPU samples; `dotnet-trace collect -p PID --profile"},
 		{"activities", "--tracks activities --to 1us", "the filters leave no activities"},
 		{"chain", "--frame nosuch", "no sample is left: the filters drop all"},
 	} {

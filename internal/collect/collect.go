@@ -1,5 +1,5 @@
-// Package collect writes the command lines of dotnet-trace that record what a trace lacks: how its flags go together, how
-// the shell takes them, and with which keywords a provider tells all.
+// Package collect writes the command lines of dotnet-trace that record what a trace lacks: what records it, how its flags
+// go together, how the shell takes them, and with which keywords a provider tells all.
 package collect
 
 import (
@@ -9,39 +9,37 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// ActivityIDs is the provider that tells which events belong together across awaits.
-const ActivityIDs = "System.Threading.Tasks.TplEventSource:0x80:4"
-
-// All is a provider with all keywords. They are spelled out, as .NET 5 to 7 drop events where a mask has no bit in
-// common with those of the event (http-events.md section 2).
-func All(provider string) string { return provider + ":0xFFFFFFFFFFFFFFFF:4" }
-
 // A Line is a command line. The zero value records what dotnet-trace does by itself.
 type Line struct {
 	Linux      bool     // by collect-linux: the whole machine's CPU samples and events of the kernel
 	PID        int      // 0: not known, and the word PID stands in its place; of the whole machine none does
-	Profile    string   // one or several, with commas
-	PerfEvents string   // of collect-linux
+	Port       string   // a diagnostic port, as --diagnostic-port has it, in place of a process
+	Profiles   []string // those of dotnet-trace collect; see Sampled
+	Waits      bool     // beside Sampled also when threads leave their CPUs, which only collect-linux records
+	PerfEvents []string // of collect-linux
 	Providers  []string // as --providers has them: a \n in one is the end of a line
 }
 
-// String returns the line for the shell of this system.
-func (l Line) String() string {
+// Sampled is the profile of the runtime's own sampler. collect-linux does not take it and has two of its own in its place.
+const Sampled = "dotnet-sampled-thread-time"
+
+// For returns the line for who recorded a nettrace of that version, for the shell of this system. Of 6 that is
+// collect-linux, which takes the same providers and profiles but Sampled, needs no process, and records all that there
+// are (CollectLinuxCommand.cs of dotnet/diagnostics).
+func (l *Line) For(version int) string {
+	linux := l.Linux || version >= 6
 	line := "dotnet-trace collect"
-	if l.Linux {
+	if linux {
 		line += "-linux"
 	}
-	switch {
-	case l.PID > 0:
-		line += " -p " + strconv.Itoa(l.PID)
-	case !l.Linux:
-		line += " -p PID"
+	if target := l.target(linux); target != "" {
+		line += " " + target
 	}
-	if l.Profile != "" {
-		line += " --profile " + l.Profile
+	if len(l.Profiles) > 0 {
+		line += " --profile " + strings.Join(l.profiles(linux), ",")
 	}
-	if l.PerfEvents != "" {
-		line += " --perf-events " + l.PerfEvents
+	if len(l.PerfEvents) > 0 {
+		line += " --perf-events " + strings.Join(l.PerfEvents, ",")
 	}
 	switch list := strings.Join(l.Providers, ","); {
 	case list == "":
@@ -51,4 +49,37 @@ func (l Line) String() string {
 		line += " --providers " + text.ShellWord(list)
 	}
 	return line
+}
+
+// String returns the line where nothing is known of who recorded.
+func (l *Line) String() string { return l.For(0) }
+
+// Target is what of the line says whom to record; "" is the whole machine.
+func (l *Line) Target() string { return l.target(l.Linux) }
+
+func (l *Line) target(linux bool) string {
+	switch {
+	case l.Port != "":
+		return "--diagnostic-port " + l.Port
+	case l.PID > 0:
+		return "-p " + strconv.Itoa(l.PID)
+	case linux:
+		return ""
+	}
+	return "-p PID"
+}
+
+// profiles are the line's as its command calls them.
+func (l *Line) profiles(linux bool) (list []string) {
+	for _, p := range l.Profiles {
+		switch {
+		case p != Sampled || !linux:
+			list = append(list, p)
+		case l.Waits:
+			list = append(list, "cpu-sampling", "thread-time")
+		default:
+			list = append(list, "cpu-sampling")
+		}
+	}
+	return list
 }

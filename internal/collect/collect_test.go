@@ -11,14 +11,32 @@ import (
 func TestLine(t *testing.T) {
 	for want, line := range map[string]Line{
 		"dotnet-trace collect -p PID":                           {},
-		"dotnet-trace collect -p 41 --profile dotnet-common":    {PID: 41, Profile: "dotnet-common"},
-		"dotnet-trace collect-linux --perf-events sched:switch": {Linux: true, PerfEvents: "sched:switch"},
+		"dotnet-trace collect -p 41 --profile dotnet-common":    {PID: 41, Profiles: []string{"dotnet-common"}},
+		"dotnet-trace collect --diagnostic-port /tmp/a,connect": {Port: "/tmp/a,connect"},
+		"dotnet-trace collect-linux --perf-events sched:switch": {Linux: true, PerfEvents: []string{"sched:switch"}},
 		"dotnet-trace collect -p PID --profile gc-verbose --providers " + text.ShellWord("A:0xFFFFFFFFFFFFFFFF:4,"+ActivityIDs): {
-			Profile: "gc-verbose", Providers: []string{All("A"), ActivityIDs},
+			Profiles: []string{"gc-verbose"}, Providers: []string{All("A"), ActivityIDs},
 		},
 		"dotnet-trace collect -p PID --providers " + text.ShellWord(`Bridge:0x3:5:Specs="[AS]*"`): {Providers: []string{`Bridge:0x3:5:Specs="[AS]*"`}},
 		`dotnet-trace collect -p PID --providers $'Bridge:0x3:5:Specs="a\nb"'`:                    {Providers: []string{`Bridge:0x3:5:Specs="a\nb"`}},
 	} {
 		assert.Equal(t, want, line.String())
+	}
+}
+
+// Who recorded a machine records it again, and its samples with the profile that takes them there.
+func TestFor(t *testing.T) {
+	for _, c := range []struct {
+		line           Line
+		collect, linux string
+	}{
+		{Samples, "collect -p PID --profile dotnet-common,dotnet-sampled-thread-time", "collect-linux --profile dotnet-common,cpu-sampling"},
+		{Line{Profiles: []string{Sampled}, Waits: true}, "collect -p PID --profile dotnet-sampled-thread-time", "collect-linux --profile cpu-sampling,thread-time"},
+		{Line{PID: 7, Providers: []string{"A:0x80:4"}, Waits: true}, "collect -p 7 --providers A:0x80:4", "collect-linux -p 7 --providers A:0x80:4"},
+		{OffCPU, "collect-linux --profile dotnet-common,cpu-sampling,thread-time", "collect-linux --profile dotnet-common,cpu-sampling,thread-time"},
+	} {
+		assert.Equal(t, "dotnet-trace "+c.collect, c.line.For(0))
+		assert.Equal(t, "dotnet-trace "+c.collect, c.line.For(5))
+		assert.Equal(t, "dotnet-trace "+c.linux, c.line.For(6))
 	}
 }

@@ -113,7 +113,8 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 	}
 	rep.Done = strings.Join(parts, ", ")
 	if rows.Len() == 0 && len(rows.WithoutID) == 0 {
-		rep.Done = collect.For(read.Version, "no activities; `"+collect.Line{Providers: []string{collect.All("SOURCE"), collect.ActivityIDs}}.String()+"` records those of an event source, such as System.Net.Http")
+		line := collect.Line{Providers: []string{collect.All("SOURCE"), collect.ActivityIDs}}
+		rep.Done = "no activities; `" + line.For(read.Version) + "` records those of an event source, such as System.Net.Http"
 	}
 	if match == 0 && rows.Len() > 0 {
 		filters := asked{WhoFlags: a.WhoFlags, TimeFlags: a.TimeFlags, WorkFlags: a.WorkFlags, provider: a.Provider}
@@ -127,9 +128,10 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 	if a.PairByThread {
 		how = "they are paired by thread, which is wrong for async code, so durations are guesses"
 	}
+	line := collect.Line{PID: read.ProcessID, Providers: append(withoutIDs(rows), collect.ActivityIDs)}
 	rep.Notes = append(rep.Notes,
 		"recorded without activity ids, so starts and stops cannot be told apart; "+how,
-		collect.For(read.Version, "to record them: "+collect.Line{PID: read.ProcessID, Providers: append(withoutIDs(rows), collect.ActivityIDs)}.String()))
+		"to record them: "+line.For(read.Version))
 }
 
 // others tells of all activities what --slow and --status ask for.

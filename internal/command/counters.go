@@ -78,7 +78,7 @@ func (n *Counters) Do(ctx context.Context, c *Call) error {
 	case dropped > 0 || res.Dropped > 0:
 		rep.Done = n.dropAll(ctx, c)
 	default:
-		rep.Done = collect.For(res.Header.Version, "no counters; `dotnet-trace collect -p PID --providers "+countersProvider+"` records some")
+		rep.Done = "no counters; `" + collect.Counters.For(res.Header.Version) + "` records some"
 	}
 	return nil
 }

@@ -127,10 +127,10 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		for _, f := range findings {
 			run.sum.Notes = append(run.sum.Notes, f.Missing+": "+f.Effect+".")
 		}
-		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+run.scan.Command(read.ProcessID, h.sides()))
+		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+run.scan.Line(read.ProcessID, h.sides()))
 	}
 	if x := run.explain; x != nil && x.OnlyCPU() {
-		run.sum.Notes = append(run.sum.Notes, "samples were taken on CPUs only, so what threads did between them is unknown; "+recordsOffCPU)
+		run.sum.Notes = append(run.sum.Notes, "samples were taken on CPUs only, so what threads did between them is unknown; "+recordsOffCPU())
 	}
 	rep := c.Report
 	rep.Notes, rep.Done = run.sum.Notes, run.told()

@@ -104,7 +104,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		s.Notes = append(s.Notes, f.Missing+": "+f.Effect+".")
 	}
 	if len(findings) > 0 {
-		s.Notes = append(s.Notes, "To record all of it: "+scan.Command(read.ProcessID, sides))
+		s.Notes = append(s.Notes, "To record all of it: "+scan.Line(read.ProcessID, sides))
 	}
 	totals.end(c.Report, []*quantile.Numbers{&durations}, []*quantile.Numbers{&servedDurations})
 	if err := cmp.Or(aside.Err(), ids.Err()); err != nil {

@@ -39,8 +39,6 @@ var trackKinds = []trackKind{
 // would make of them, they tell nothing.
 const Counted = "counters"
 
-const countersProvider = "System.Runtime:0:1:EventCounterIntervalSec=1"
-
 // TrackNames are the groups of things that can be drawn.
 var TrackNames = func() (names []string) {
 	for _, k := range trackKinds {
@@ -80,7 +78,7 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 		}
 	}
 	if slices.Contains(groups, Counted) {
-		nouns, providers = append(nouns, "counters"), append(providers, countersProvider)
+		nouns, providers = append(nouns, "counters"), append(providers, collect.RuntimeCounters)
 	}
 	what := strings.Join(nouns, ", no ")
 	if sel := c.Select; !sel.IsZero() {
@@ -94,12 +92,12 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 	if keywords != 0 {
 		providers = append(providers, fmt.Sprintf("%s:%#x:4", nettrace.ProviderRuntime, keywords))
 	}
-	line := collect.Line{Linux: m.Version >= 6, Providers: providers}
+	line := collect.Line{Providers: providers}
 	if slices.Contains(groups, "faults") {
-		line.Linux, line.PerfEvents = true, "exceptions:page_fault_user,exceptions:page_fault_kernel"
+		line.Linux, line.PerfEvents = true, []string{"exceptions:page_fault_user", "exceptions:page_fault_kernel"}
 	}
-	if len(providers) > 0 || line.PerfEvents != "" {
-		what += "; `" + line.String() + "` records them"
+	if len(providers) > 0 || len(line.PerfEvents) > 0 {
+		what += "; `" + line.For(m.Version) + "` records them"
 	}
 	if unpaired {
 		what += ", and `tracefix activities --pair-by-thread` pairs them by thread: a guess that is wrong for async code"
@@ -113,7 +111,7 @@ func noSamples(version int, events int64) string {
 	if events > 0 {
 		what = fmt.Sprintf("the trace holds %s events but no CPU samples", report.Count(int(events)))
 	}
-	return what + collect.For(version, "; `dotnet-trace collect --profile dotnet-common,dotnet-sampled-thread-time -p PID` records them")
+	return what + "; `" + collect.Samples.For(version) + "` records them"
 }
 
 // hold tells which groups of tracks that c asks for have something to draw. They are

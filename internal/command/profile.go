@@ -68,8 +68,6 @@ const filtersDropAll = noSample + dropsAll
 
 const noSample = "no sample is left: "
 
-const noActivities = "recorded without activity ids, which tell for whom threads work; `dotnet-trace collect --providers System.Threading.Tasks.TplEventSource:0x80:4,...` records them"
-
 // writeProfile takes one trace through the pipeline into an output of a format; "" is the
 // input's own. What happened is in the report, also when the error is not nil.
 func writeProfile(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
@@ -226,7 +224,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	}
 	why := func(groups ...string) string {
 		if sampled && p.Activities.Len() == 0 && c.Select.OfWork() {
-			return collect.For(p.Meta.Version, noActivities)
+			return "recorded without activity ids, which tell for whom threads work; `" + collect.TaskIDs.For(p.Meta.Version) + "` records them"
 		}
 		if !in.Kind.IsRecording() && !c.time() { // of samples there may be many
 			return fmt.Sprintf("a %s trace holds no events of --weight %s; take the .nettrace that it was made from", in.Kind, strings.Join(c.values(), ","))

@@ -97,7 +97,7 @@ func (t *Top) ofLinux(top *profile.Top) (notes []string) {
 		notes = append(notes, fmt.Sprintf("%.0f %% of the CPU time is at addresses without a name; --symbols DIR names native code by its ELF or debug files, and `tracefix info` says whose it is", 100*share))
 	}
 	if t.Wait && top.CPUOnly {
-		notes = append(notes, "no waits: the recorder took samples on CPUs only; "+recordsOffCPU)
+		notes = append(notes, "no waits: the recorder took samples on CPUs only; "+recordsOffCPU())
 	}
 	return notes
 }

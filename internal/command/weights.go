@@ -118,7 +118,9 @@ func amount(v float64, unit profile.Unit) string {
 }
 
 // recordsOffCPU says how the waits of threads are recorded on Linux.
-const recordsOffCPU = "`dotnet-trace collect-linux --profile dotnet-common,cpu-sampling,thread-time` records when threads were off their CPUs"
+func recordsOffCPU() string {
+	return "`" + collect.OffCPU.String() + "` records when threads were off their CPUs"
+}
 
 // recordedBy says how such events are recorded.
 func recordedBy(weight string, p *profile.Profile) string {
@@ -130,16 +132,21 @@ func recordedBy(weight string, p *profile.Profile) string {
 				return "; the time off the CPUs is recorded, and no weight: `tracefix top --wait`"
 			}
 		}
-		return "; " + recordsOffCPU + ", which `tracefix top --wait` tells"
+		return "; " + recordsOffCPU() + ", which `tracefix top --wait` tells"
 	}
-	how := map[string]string{
-		"alloc":      "`dotnet-trace collect --profile gc-verbose -p PID` records allocations",
-		"exceptions": "`dotnet-trace collect --profile dotnet-common -p PID` records exceptions",
-		"contention": "`dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x4000:4` records contention",
-		"wait":       "`dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x40000004000:5` records waits, from .NET 9 on",
-	}[weight]
-	if how == "" {
-		how = "`tracefix events` lists what the trace has; EVENT=FIELD needs a numeric field"
+	var line *collect.Line
+	what := ""
+	switch weight {
+	case "alloc":
+		line, what = &collect.Allocations, "allocations"
+	case "exceptions":
+		line, what = &collect.Common, "exceptions"
+	case "contention":
+		line, what = &collect.Contentions, "contention"
+	case "wait":
+		line, what = &collect.WaitEvents, "waits, from .NET 9 on"
+	default:
+		return "; `tracefix events` lists what the trace has; EVENT=FIELD needs a numeric field"
 	}
-	return "; " + collect.For(p.Meta.Version, how)
+	return "; `" + line.For(p.Meta.Version) + "` records " + what
 }

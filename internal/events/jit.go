@@ -127,7 +127,7 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 	if s.Untimed == s.Methods {
 		return []string{
 			fmt.Sprintf("%s compiled; how long that took was not recorded.", count(s.Methods, "method")),
-			collect.For(c.Version, "`dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x1000000010:5` records it."),
+			"`" + collect.Compilations.For(c.Version) + "` records it.",
 		}
 	}
 	judged := "Compiling held nobody up for long."

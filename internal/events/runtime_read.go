@@ -87,8 +87,18 @@ type collector interface {
 	take(ev *nettrace.Event, ns int64, stack uint32)
 	// report reports on what lies in a stretch of the trace.
 	report(c *Context, in Stretch) *Report
-	// advice says what records the events that the report is about.
-	advice() string
+}
+
+// advice says of each kind of report what records the events that it is about.
+var advice = [...]struct {
+	nothing string
+	line    *collect.Line
+	what    string
+}{
+	KindGC:      {"no collections", &collect.Collections, "them, gc-verbose also what is allocated"},
+	KindJIT:     {"no compilations", &collect.Compilations, "them"},
+	KindLocks:   {"no contention", &collect.Contentions, "it"},
+	KindThreads: {"nothing of the thread pool", &collect.Common, "it"},
 }
 
 // ReadRuntime reads a trace and reports on it. The report has no rows and Missing says why where
@@ -130,7 +140,8 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 		r.Sections[i].Verdict = append(r.Sections[i].Verdict, lostNote(p.Meta.Lost)...)
 	}
 	if r.Rows.Len() == 0 {
-		r.Missing = collect.For(p.Meta.Version, c.advice())
+		a := &advice[kind]
+		r.Missing = a.nothing + "; `" + a.line.For(p.Meta.Version) + "` records " + a.what
 	}
 	return r, info, nil
 }
@@ -222,10 +233,6 @@ func (c *gcCollector) report(x *Context, in Stretch) *Report {
 	return gcReport(procs, c.lists.aside, x)
 }
 
-func (c *gcCollector) advice() string {
-	return "no collections; `dotnet-trace collect --profile gc-collect -p PID` records them, gc-verbose also what is allocated"
-}
-
 type jitCollector struct{ runtimeevents.JIT }
 
 func (c *jitCollector) wants(*nettrace.Event) bool { return false }
@@ -237,9 +244,6 @@ func (c *jitCollector) report(x *Context, in Stretch) *Report {
 	c.Compilations = slices.DeleteFunc(c.Compilations, func(m *runtimeevents.Compilation) bool { return !in.overlaps(m.Stop-m.Time(), m.Stop) })
 	c.Batches = slices.DeleteFunc(c.Batches, func(b runtimeevents.Batch) bool { return !in.overlaps(b.Start, b.Stop) })
 	return JIT(&c.JIT, x)
-}
-func (c *jitCollector) advice() string {
-	return "no compilations; `dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x1000000010:5` records them"
 }
 
 type locksCollector struct {
@@ -329,10 +333,6 @@ func (c *locksCollector) report(x *Context, _ Stretch) *Report {
 	return locksReport(c.all, x)
 }
 
-func (c *locksCollector) advice() string {
-	return "no contention; `dotnet-trace collect -p PID --providers Microsoft-Windows-DotNETRuntime:0x4000:4` records it"
-}
-
 type threadsCollector struct {
 	runtimeevents.Pool
 	in      Stretch
@@ -393,8 +393,4 @@ func (c *threadsCollector) report(x *Context, in Stretch) *Report {
 	r := threadsReport(procs, func(pid int) *waited { return c.queued[pid] }, x)
 	r.aside = c.aside
 	return r
-}
-
-func (c *threadsCollector) advice() string {
-	return "nothing of the thread pool; `dotnet-trace collect --profile dotnet-common -p PID` records it"
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/chromium"
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/report"
@@ -230,7 +231,7 @@ func (f *Facts) chromiumVerdicts() []Verdict {
 		cpu.State = None
 		cpu.Text = "spans, but no sampled stacks of dotnet-trace: nothing here is cut"
 	case f.Samples == nil:
-		cpu.State, cpu.Do = None, recordCPU.String()
+		cpu.State, cpu.Do = None, collect.Samples.String()
 		cpu.Text = "no spans; dotnet-trace converts nothing but the samples of its CPU profiler"
 	default:
 		f.spanStacks(&cpu)

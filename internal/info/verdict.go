@@ -13,21 +13,18 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// recordCPU records CPU samples.
-var recordCPU = collect.Line{Profile: "dotnet-common,dotnet-sampled-thread-time"}
-
-// recordHTTP is the command that records all of the HTTP requests.
-func recordHTTP(withCPU bool) string {
+// recordHTTP is the line that records all of the HTTP requests.
+func recordHTTP(withCPU bool) *collect.Line {
 	var line collect.Line
 	if withCPU {
-		line = recordCPU
+		line = collect.Samples
 	}
 	line.Providers = []string{collect.All(httpphases.ProviderHTTP)}
 	for _, h := range httpHelpers {
 		line.Providers = append(line.Providers, collect.All(h.provider))
 	}
 	line.Providers = append(line.Providers, collect.ActivityIDs)
-	return line.String()
+	return &line
 }
 
 // verdicts answers what people want to know first.
@@ -49,26 +46,28 @@ func (g *nettraceReader) verdicts() []Verdict {
 	return append(v, g.lossVerdict(), g.f.fileVerdict())
 }
 
-// linux tells whether collect-linux recorded the trace. A test may have no reader.
-func (g *nettraceReader) linux() bool { return g.r != nil && g.r.Header().Version >= 6 }
+// linux tells whether collect-linux recorded the trace.
+func (g *nettraceReader) linux() bool { return g.version() >= 6 }
 
-// record makes a command that records something one that whoever recorded this trace has. Who recorded context switches
-// wants those again.
-func (g *nettraceReader) record(line string) string {
-	if !g.linux() {
-		return line
+// version is that of the trace. A test may have no reader.
+func (g *nettraceReader) version() int {
+	if g.r == nil {
+		return 0
 	}
-	line = collect.For(g.r.Header().Version, line)
-	if g.f.Samples.OffCPU > 0 {
-		line = strings.Replace(line, "cpu-sampling", "cpu-sampling,thread-time", 1)
-	}
-	return line
+	return g.r.Header().Version
+}
+
+// record is a line for who recorded this trace. Who recorded context switches wants those again.
+func (g *nettraceReader) record(line *collect.Line) string {
+	again := *line
+	again.Waits = g.f.Samples.OffCPU > 0
+	return again.For(g.version())
 }
 
 func (g *nettraceReader) cpuVerdict() Verdict {
 	f, s := g.f, g.f.Samples
 	v := Verdict{Topic: "CPU stacks", State: Good, of: "CPU stacks"}
-	record := g.record(recordCPU.String())
+	record := g.record(&collect.Samples)
 	if s.Count == 0 {
 		v.State, v.Do = None, record
 		v.Text = "no CPU samples"
@@ -365,7 +364,7 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 		} else {
 			v.Text += ", without activity ids: starts and stops cannot be paired"
 		}
-		v.Do = g.record(collect.Line{Providers: append(providers, collect.ActivityIDs)}.String())
+		v.Do = g.record(&collect.Line{Providers: append(providers, collect.ActivityIDs)})
 	}
 	return v, true
 }

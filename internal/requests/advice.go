@@ -136,11 +136,11 @@ var bridgeSpecs = map[Sides]string{
 		`\nMicrosoft.AspNetCore/Microsoft.AspNetCore.Hosting.HttpRequestIn.Stop@Activity2Stop:-Response.StatusCode;ActivityId=*Activity.Id`,
 }
 
-// Command returns the dotnet-trace line that records all that requests of these sides
-// need of the runtime that wrote the trace.
-func (s *Scanner) Command(pid int, sides Sides) string {
+// Line is the line that records all that requests of these sides need, for the runtime and the
+// recorder that wrote the trace.
+func (s *Scanner) Line(pid int, sides Sides) string {
 	if !s.seen.old || s.seen.providers != [4]int64{} {
-		return collect.For(s.version(), Command(pid, sides))
+		return line(pid, sides).For(s.version())
 	}
 	var providers, specs []string
 	for _, side := range []Sides{Client, Server} {
@@ -153,7 +153,8 @@ func (s *Scanner) Command(pid int, sides Sides) string {
 	}
 	providers = append(providers, collect.ActivityIDs,
 		httpphases.ProviderBridge+`:0x3:5:FilterAndPayloadSpecs="`+strings.Join(specs, `\n`)+`"`)
-	return collect.Line{PID: pid, Providers: providers}.String()
+	old := collect.Line{PID: pid, Providers: providers}
+	return old.For(s.version())
 }
 
 // version is that of the trace. A test may have no reader.
@@ -164,9 +165,9 @@ func (s *Scanner) version() int {
 	return s.reader.Header().Version
 }
 
-// Command is that of .NET 5 and later. Where both sides are asked for it has the bridge,
+// line is that of .NET 5 and later. Where both sides are asked for it has the bridge,
 // whose span ids pair them.
-func Command(pid int, sides Sides) string {
+func line(pid int, sides Sides) *collect.Line {
 	var providers []string
 	if sides&Client != 0 {
 		for _, p := range netProviders {
@@ -180,7 +181,7 @@ func Command(pid int, sides Sides) string {
 	if sides == Client|Server {
 		providers = append(providers, httpphases.ProviderBridge+`:0x3:5:FilterAndPayloadSpecs="[AS]*"`)
 	}
-	return collect.Line{PID: pid, Providers: providers}.String()
+	return &collect.Line{PID: pid, Providers: providers}
 }
 
 // HasMethods reports whether the bridge told HTTP methods.

@@ -379,7 +379,7 @@ func TestFindings(t *testing.T) {
 		})
 	}
 	assert.Equal(t, "dotnet-trace collect -p 12 --providers "+text.ShellWord("System.Net.Http:0xFFFFFFFFFFFFFFFF:4,System.Net.NameResolution:0xFFFFFFFFFFFFFFFF:4,"+
-		"System.Net.Sockets:0xFFFFFFFFFFFFFFFF:4,System.Net.Security:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4"), Command(12, Client))
+		"System.Net.Sockets:0xFFFFFFFFFFFFFFFF:4,System.Net.Security:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4"), line(12, Client).String())
 }
 
 // The server's rows are paired with the client's where the bridge was on.

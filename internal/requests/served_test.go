@@ -184,11 +184,11 @@ func TestAdviceOfOldRuntimes(t *testing.T) {
 	assert.Equal(t, "System.Net.Http", findings[0].Missing)
 	assert.Contains(t, findings[0].Effect, "before 5")
 	assert.NotContains(t, findings[0].Effect, "not enabled")
-	line := rec.scan.Command(0, both)
+	line := rec.scan.Line(0, both)
 	assert.NotContains(t, line, "System.Net.Http:")
 	assert.Contains(t, line, `HttpRequestOut.Stop@Activity1Stop:-Response.StatusCode;`)
 	assert.Contains(t, line, `HttpRequestIn.Start@Activity2Start:-`)
 
 	modern := loadFile(t, filepath.Join("testdata", "http-more.nettrace.zst"))
-	assert.Regexp(t, `-p 7 --providers "?System\.Net\.Http:`, modern.scan.Command(7, Client))
+	assert.Regexp(t, `-p 7 --providers "?System\.Net\.Http:`, modern.scan.Line(7, Client))
 }
