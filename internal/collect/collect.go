@@ -23,9 +23,9 @@ type Line struct {
 // Sampled is the profile of the runtime's own sampler. collect-linux does not take it and has two of its own in its place.
 const Sampled = "dotnet-sampled-thread-time"
 
-// For returns the line for who recorded a nettrace of that version, for the shell of this system. Of 6 that is
-// collect-linux, which takes the same providers and profiles but Sampled, needs no process, and records all that there
-// are (CollectLinuxCommand.cs of dotnet/diagnostics).
+// For returns the line for who recorded a nettrace of that version, as any shell takes it. Of 6 that is collect-linux,
+// which takes the same providers and profiles but Sampled, needs no process, and records all that there are
+// (CollectLinuxCommand.cs of dotnet/diagnostics).
 func (l *Line) For(version int) string {
 	linux := l.Linux || version >= 6
 	line := "dotnet-trace collect"
@@ -36,19 +36,21 @@ func (l *Line) For(version int) string {
 		line += " " + target
 	}
 	if len(l.Profiles) > 0 {
-		line += " --profile " + strings.Join(l.profiles(linux), ",")
+		line += " --profile " + word(l.profiles(linux))
 	}
 	if len(l.PerfEvents) > 0 {
-		line += " --perf-events " + strings.Join(l.PerfEvents, ",")
+		line += " --perf-events " + word(l.PerfEvents)
 	}
-	switch list := strings.Join(l.Providers, ","); {
-	case list == "":
-	case strings.Contains(list, `\n`):
-		line += " --providers $'" + list + "'" // $: the shell makes lines of \n
-	default:
-		line += " --providers " + text.ShellWord(list)
+	if len(l.Providers) > 0 {
+		line += " --providers " + word(l.Providers)
 	}
 	return line
+}
+
+// word is a list as one word of any shell: who reads a line often runs it on another system. A quote is \", as Windows
+// PowerShell drops bare ones; dotnet-trace takes that, and \n, for what they mean (Regex.Unescape in ProviderUtils.cs).
+func word(list []string) string {
+	return text.AnyShellWord(strings.ReplaceAll(strings.Join(list, ","), `"`, `\"`))
 }
 
 // String returns the line where nothing is known of who recorded.
@@ -60,7 +62,7 @@ func (l *Line) Target() string { return l.target(l.Linux) }
 func (l *Line) target(linux bool) string {
 	switch {
 	case l.Port != "":
-		return "--diagnostic-port " + l.Port
+		return "--diagnostic-port " + text.ShellWord(l.Port) // which is on this system
 	case l.PID > 0:
 		return "-p " + strconv.Itoa(l.PID)
 	case linux:

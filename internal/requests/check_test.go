@@ -20,7 +20,6 @@ import (
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
-	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -378,8 +377,8 @@ func TestFindings(t *testing.T) {
 			assert.Equal(t, want, got)
 		})
 	}
-	assert.Equal(t, "dotnet-trace collect -p 12 --providers "+text.ShellWord("System.Net.Http:0xFFFFFFFFFFFFFFFF:4,System.Net.NameResolution:0xFFFFFFFFFFFFFFFF:4,"+
-		"System.Net.Sockets:0xFFFFFFFFFFFFFFFF:4,System.Net.Security:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4"), line(12, Client).String())
+	assert.Equal(t, `dotnet-trace collect -p 12 --providers "System.Net.Http:0xFFFFFFFFFFFFFFFF:4,System.Net.NameResolution:0xFFFFFFFFFFFFFFFF:4,`+
+		`System.Net.Sockets:0xFFFFFFFFFFFFFFFF:4,System.Net.Security:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4"`, line(12, Client).String())
 }
 
 // The server's rows are paired with the client's where the bridge was on.

@@ -16,13 +16,34 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
+// AnyShellWord is s as sh, cmd and PowerShell take it for one word, for commands that are run elsewhere than they are
+// read. Lists with commas are quoted for scripts and functions of PowerShell; to a program it hands a list without
+// blanks on as it stands. What double quotes do not hold in sh or PowerShell is in single ones, which cmd does not know.
+func AnyShellWord(s string) string {
+	switch {
+	case plainWord(s, "_-./:+="):
+		return s
+	case !strings.ContainsAny(s, "\"$`!\\%"+typographic):
+		return `"` + s + `"`
+	case !strings.ContainsAny(s, "'"+typographic):
+		return "'" + s + "'"
+	}
+	return ShellWord(s)
+}
+
+// typographic quotes are quotes in PowerShell.
+const typographic = "‘’‚‛“”„"
+
 // windowsWord is s as both cmd and PowerShell take it, as far as there is such a thing.
 func windowsWord(s string) string {
 	switch {
-	case plainWord(s, "_-./:\\+="):
+	case plainWord(s, "_-./:\\+=") && !strings.ContainsAny(s, typographic):
 		return s
-	case strings.ContainsAny(s, "\"$`"): // cmd has no way to say that
-		return "'" + strings.ReplaceAll(s, "'", "''") + "'"
+	case strings.ContainsAny(s, "\"$`“”„"): // cmd has no way to say that
+		for _, quote := range []string{"'", "‘", "’", "‚", "‛"} {
+			s = strings.ReplaceAll(s, quote, quote+quote)
+		}
+		return "'" + s + "'"
 	}
 	end := len(s) - len(strings.TrimRight(s, `\`)) // a backslash before a quote is doubled
 	return `"` + s + s[len(s)-end:] + `"`
