@@ -16,7 +16,7 @@ type Line struct {
 	Port       string   // a diagnostic port, as --diagnostic-port has it, in place of a process
 	Profiles   []string // those of dotnet-trace collect; see Sampled
 	Waits      bool     // beside Sampled also when threads leave their CPUs, which only collect-linux records
-	PerfEvents []string // of collect-linux
+	PerfEvents string   // of collect-linux: one or several, with commas
 	Providers  []string // as --providers has them: a \n in one is the end of a line
 }
 
@@ -38,8 +38,8 @@ func (l *Line) For(version int) string {
 	if len(l.Profiles) > 0 {
 		line += " --profile " + word(l.profiles(linux))
 	}
-	if len(l.PerfEvents) > 0 {
-		line += " --perf-events " + word(l.PerfEvents)
+	if l.PerfEvents != "" {
+		line += " --perf-events " + text.AnyShellWord(l.PerfEvents)
 	}
 	if len(l.Providers) > 0 {
 		line += " --providers " + word(l.Providers)
@@ -75,13 +75,13 @@ func (l *Line) target(linux bool) string {
 func (l *Line) profiles(linux bool) (list []string) {
 	for _, p := range l.Profiles {
 		switch {
-		case p != Sampled || !linux:
-			list = append(list, p)
+		case !linux || p != Sampled:
 		case l.Waits:
-			list = append(list, "cpu-sampling", "thread-time")
+			p = "cpu-sampling,thread-time"
 		default:
-			list = append(list, "cpu-sampling")
+			p = "cpu-sampling"
 		}
+		list = append(list, p)
 	}
 	return list
 }

@@ -14,8 +14,8 @@ func TestLine(t *testing.T) {
 		"dotnet-trace collect -p PID":                                      {},
 		"dotnet-trace collect -p 41 --profile dotnet-common":               {PID: 41, Profiles: []string{"dotnet-common"}},
 		"dotnet-trace collect --diagnostic-port /tmp/socket":               {Port: "/tmp/socket"},
-		"dotnet-trace collect-linux --perf-events sched:switch":            {Linux: true, PerfEvents: []string{"sched:switch"}},
-		`dotnet-trace collect-linux --perf-events "sched:switch,irq:exit"`: {Linux: true, PerfEvents: []string{"sched:switch", "irq:exit"}},
+		"dotnet-trace collect-linux --perf-events sched:switch":            {Linux: true, PerfEvents: "sched:switch"},
+		`dotnet-trace collect-linux --perf-events "sched:switch,irq:exit"`: {Linux: true, PerfEvents: "sched:switch,irq:exit"},
 		`dotnet-trace collect -p PID --profile gc-verbose --providers "A:0xFFFFFFFFFFFFFFFF:4,` + ActivityIDs + `"`: {
 			Profiles: []string{"gc-verbose"}, Providers: []string{All("A"), ActivityIDs},
 		},

@@ -94,9 +94,9 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 	}
 	line := collect.Line{Providers: providers}
 	if slices.Contains(groups, "faults") {
-		line.Linux, line.PerfEvents = true, []string{"exceptions:page_fault_user", "exceptions:page_fault_kernel"}
+		line.Linux, line.PerfEvents = true, "exceptions:page_fault_user,exceptions:page_fault_kernel"
 	}
-	if len(providers) > 0 || len(line.PerfEvents) > 0 {
+	if len(providers) > 0 || line.PerfEvents != "" {
 		what += "; `" + line.For(m.Version) + "` records them"
 	}
 	if unpaired {
