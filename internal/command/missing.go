@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -28,10 +28,7 @@ var trackKinds = []trackKind{
 	{name: "exceptions", noun: "exceptions", keywords: 0x8000},
 	{name: "contention", noun: "lock contentions", keywords: 0x4000},
 	{name: "faults", noun: "page faults"},
-	{name: "http", noun: "HTTP requests", providers: []string{
-		collect.All(httpphases.ProviderHTTP), collect.All(httpphases.ProviderDNS),
-		collect.All(httpphases.ProviderSockets), collect.All(httpphases.ProviderSecurity), collect.ActivityIDs,
-	}},
+	{name: "http", noun: "HTTP requests", providers: append(requests.ClientProviders(), collect.ActivityIDs)},
 	{name: "events", noun: "other events"},
 }
 

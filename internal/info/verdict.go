@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
-	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
@@ -19,11 +19,7 @@ func recordHTTP(withCPU bool) *collect.Line {
 	if withCPU {
 		line = collect.Samples
 	}
-	line.Providers = []string{collect.All(httpphases.ProviderHTTP)}
-	for _, h := range httpHelpers {
-		line.Providers = append(line.Providers, collect.All(h.provider))
-	}
-	line.Providers = append(line.Providers, collect.ActivityIDs)
+	line.Providers = append(requests.ClientProviders(), collect.ActivityIDs)
 	return &line
 }
 

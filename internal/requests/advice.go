@@ -165,14 +165,21 @@ func (s *Scanner) version() int {
 	return s.reader.Header().Version
 }
 
+// ClientProviders are those that tell all of the requests that a process makes but for what links them, as dotnet-trace
+// takes them.
+func ClientProviders() (list []string) {
+	for _, p := range netProviders {
+		list = append(list, collect.All(p))
+	}
+	return list
+}
+
 // line is that of .NET 5 and later. Where both sides are asked for it has the bridge,
 // whose span ids pair them.
 func line(pid int, sides Sides) *collect.Line {
 	var providers []string
 	if sides&Client != 0 {
-		for _, p := range netProviders {
-			providers = append(providers, collect.All(p))
-		}
+		providers = ClientProviders()
 	}
 	if sides&Server != 0 {
 		providers = append(providers, collect.All(httpphases.ProviderHosting))
