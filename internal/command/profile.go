@@ -222,18 +222,6 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 			found["cpu"] = true
 		}
 	}
-	why := func(groups ...string) string {
-		if sampled && p.Activities.Len() == 0 && c.Select.OfWork() {
-			return "recorded without activity ids, which tell for whom threads work; `" + collect.TaskIDs.For(p.Meta.Version) + "` records them"
-		}
-		if !in.Kind.IsRecording() && !c.time() { // of samples there may be many
-			return fmt.Sprintf("a %s trace holds no events of --weight %s; take the .nettrace that it was made from", in.Kind, strings.Join(c.values(), ","))
-		}
-		if sampled && slices.Contains(groups, "cpu") {
-			return dropped(p, &c.Select)
-		}
-		return missing(&p.Meta, c, groups)
-	}
 	// Who asks for samples of a frame has nothing from tracks without them.
 	ofSamples := cpu && (c.Select.Frame != "" || c.Select.CPUOnly || c.Select.OfWork())
 	if len(found) == 0 || ofSamples && !found["cpu"] {
@@ -242,22 +230,35 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 			d := rep.Damage[0]
 			damage = fmt.Sprintf("; the file is damaged: offset %d: %s: %s", d.Offset, d.Where, d.What)
 		}
-		return nil, fmt.Errorf("%s: %w: %s%s", in.Name, ErrNothing, why(c.Tracks...), damage)
+		return nil, fmt.Errorf("%s: %w: %s%s", in.Name, ErrNothing, c.nothing(in.Kind, p, sampled, c.Tracks), damage)
 	}
 	if cpu {
 		if !found["cpu"] {
-			rep.Notes = append(rep.Notes, why("cpu"))
+			rep.Notes = append(rep.Notes, c.nothing(in.Kind, p, sampled, []string{"cpu"}))
 		}
 		advise(p, c, rep)
 	}
 	for _, w := range c.With {
 		if !found[w] {
-			rep.Notes = append(rep.Notes, why(w))
+			rep.Notes = append(rep.Notes, c.nothing(in.Kind, p, sampled, []string{w}))
 		}
 	}
 	p.DropEvidence()
 	count(p, rep)
 	return p, nil
+}
+
+// nothing says why there is nothing of groups of tracks in p, which had samples before they were selected from or had none.
+func (c *Config) nothing(kind input.Kind, p *profile.Profile, sampled bool, groups []string) string {
+	switch {
+	case sampled && p.Activities.Len() == 0 && c.Select.OfWork():
+		return "recorded without activity ids, which tell for whom threads work; `" + collect.TaskIDs.For(p.Meta.Version) + "` records them"
+	case !kind.IsRecording() && !c.time(): // of samples there may be many
+		return fmt.Sprintf("a %s trace holds no events of --weight %s; take the .nettrace that it was made from", kind, strings.Join(c.values(), ","))
+	case sampled && slices.Contains(groups, "cpu"):
+		return dropped(p, &c.Select)
+	}
+	return missing(&p.Meta, c, groups)
 }
 
 // loadProfile reads the sampled stacks of a trace into the model, for commands that write no
