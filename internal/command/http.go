@@ -123,12 +123,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		return err
 	}
 	c.read(read)
-	if findings := run.scan.Findings(&run.need, h.sides()); len(findings) > 0 {
-		for _, f := range findings {
-			run.sum.Notes = append(run.sum.Notes, f.Missing+": "+f.Effect+".")
-		}
-		run.sum.Notes = append(run.sum.Notes, "To record all of it: "+run.scan.Line(read.ProcessID, h.sides()))
-	}
+	run.sum.Notes = append(run.sum.Notes, notRecorded(run.scan, &run.need, h.sides(), read)...)
 	if x := run.explain; x != nil && x.OnlyCPU() {
 		run.sum.Notes = append(run.sum.Notes, "samples were taken on CPUs only, so what threads did between them is unknown; "+recordsOffCPU())
 	}
@@ -139,6 +134,17 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	err = run.w.Close(&run.sum)
 	rep.Detail = httpreport.AppendSummary(nil, &run.sum)
 	return cmp.Or(err, ids.Err(), run.sum.Spool.Err())
+}
+
+// notRecorded says what requests lack that could have been recorded, and what records it.
+func notRecorded(scan *requests.Scanner, need *requests.Need, sides requests.Sides, read *requests.Info) (notes []string) {
+	for _, f := range scan.Findings(need, sides) {
+		notes = append(notes, f.Missing+": "+f.Effect+".")
+	}
+	if notes != nil {
+		notes = append(notes, "To record all of it: "+scan.Line(read.ProcessID, sides))
+	}
+	return notes
 }
 
 // How many requests are shown unless told, the slowest: on a terminal, and explained in words.

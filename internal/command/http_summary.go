@@ -99,19 +99,19 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if sides&requests.Server == 0 {
 		s.Server = nil
 	}
-	findings := scan.Findings(&need, sides)
-	for _, f := range findings {
-		s.Notes = append(s.Notes, f.Missing+": "+f.Effect+".")
-	}
-	if len(findings) > 0 {
-		s.Notes = append(s.Notes, "To record all of it: "+scan.Line(read.ProcessID, sides))
-	}
+	s.Notes = append(s.Notes, notRecorded(scan, &need, sides, read)...)
 	totals.end(c.Report, []*quantile.Numbers{&durations}, []*quantile.Numbers{&servedDurations})
 	if err := cmp.Or(aside.Err(), ids.Err()); err != nil {
 		return err
 	}
 	c.Report.Requests.Service = &s.Figures
-	told := c.Report.Requests
+	c.Report.Done = summaryTold(c.Report.Requests, s)
+	dropped.tell(ctx, c)
+	return summaryFormats[c.Format](c.Out, s, c.Screen.Width)
+}
+
+// summaryTold is a summary in one line.
+func summaryTold(told *report.Requests, s *httpreport.Service) string {
 	var parts []string
 	if told.Made != nil {
 		parts = append(parts, report.Count(told.Made.Count)+" made")
@@ -125,7 +125,5 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if len(s.Findings) == 0 && told.Count > 0 {
 		parts = append(parts, "nothing stands out")
 	}
-	c.Report.Done = strings.Join(parts, ", ")
-	dropped.tell(ctx, c)
-	return summaryFormats[c.Format](c.Out, s, c.Screen.Width)
+	return strings.Join(parts, ", ")
 }
