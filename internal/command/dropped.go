@@ -42,13 +42,13 @@ func (a *asked) dropAll(ctx context.Context, c *Call) string {
 	what := a.TimeFlags.dropAll(end, []offer{
 		{a.Process, "processes", true, func() (list []string) {
 			for _, p := range facts.Processes {
-				list = append(list, who(p.Name, int64(p.PID)))
+				list = append(list, nameAndID(p.Name, int64(p.PID)))
 			}
 			return list
 		}},
 		{a.Thread, "threads", true, func() (list []string) {
 			for _, t := range facts.Threads {
-				list = append(list, who(t.Name, int64(t.TID)))
+				list = append(list, nameAndID(t.Name, int64(t.TID)))
 			}
 			return list
 		}},

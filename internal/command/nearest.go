@@ -43,15 +43,15 @@ func dropped(p *profile.Profile, sel *profile.Selection) string {
 	what := noSample + asked.dropAll(time.Duration(p.Meta.End), []offer{
 		{sel.Processes, "processes", true, func() (list []string) {
 			for _, t := range threads {
-				if q := t.Owner(); !slices.Contains(list, who(q.Name, q.PID)) {
-					list = append(list, who(q.Name, q.PID))
+				if q := t.Owner(); !slices.Contains(list, nameAndID(q.Name, q.PID)) {
+					list = append(list, nameAndID(q.Name, q.PID))
 				}
 			}
 			return list
 		}},
 		{sel.Threads, "threads", true, func() (list []string) {
 			for _, t := range threads {
-				list = append(list, who(t.Name, t.TID))
+				list = append(list, nameAndID(t.Name, t.TID))
 			}
 			return list
 		}},
@@ -81,7 +81,8 @@ func droppedRequest(p *profile.Profile, sel *profile.Selection) string {
 	})
 }
 
-func who(name string, id int64) string {
+// nameAndID names a process or thread: ids alone tell people nothing, and names come more than once.
+func nameAndID(name string, id int64) string {
 	if name == "" {
 		return fmt.Sprint(id)
 	}

@@ -119,11 +119,11 @@ func processesOf(p *profile.Profile) (names []string) {
 		if i == maxNamed && len(order) > maxNamed+1 {
 			return append(names, fmt.Sprintf("%d more processes", len(order)-i))
 		}
+		name := nameAndID(pr.Name, pr.PID)
 		if pr.Name == "" {
-			names = append(names, fmt.Sprintf("process %d", pr.PID))
-		} else {
-			names = append(names, fmt.Sprintf("%s (%d)", pr.Name, pr.PID))
+			name = "process " + name
 		}
+		names = append(names, name)
 	}
 	return names
 }
