@@ -90,6 +90,11 @@ func threadingRole(name string) Role {
 		return ThreadTop
 	case "ThreadPoolWorkQueue.Dispatch":
 		return Dispatch
+	case "QueueUserWorkItemCallback.Execute": // what it calls of ExecutionContext is inlined; there is one for the default flow, too
+		return Captured
+	}
+	if strings.HasPrefix(name, "QueueUserWorkItemCallback`1") && strings.HasSuffix(name, ".Execute") {
+		return Captured
 	}
 	switch waits.Of(name) {
 	case waits.Sleep:
