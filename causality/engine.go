@@ -522,6 +522,8 @@ func (g *Engine) evidence(t *thread, e *Event) {
 	}
 	top := t.top()
 	switch {
+	case !top.flow.known && a == nil && e.Stack == 0 && len(t.nodes) > 0:
+		return // the runtime wrote it where no code is called: before or behind this flow
 	case !top.flow.known && top.flow.first != 0 && a != nil && a.Started && a.Start > top.flow.first:
 		// It began when this flow was under way, and not in it: another call has come to its place.
 		g.setFlow(t, g.flows.add(flow{activity: a, known: true}))

@@ -130,6 +130,19 @@ func TestAnEventTellsOfTheSamplesBeforeIt(t *testing.T) {
 	assert.Same(t, l.acts[1], a)
 }
 
+func TestAnEventWithoutAStackIsNotOfTheFlowBefore(t *testing.T) {
+	l := newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+	l.add(Event{Kind: Sample}, frameRun, frameUser) // 2: a thread that the program made
+	l.add(Event{Kind: Sample}, frameRun, frameUser) // 3
+	l.add(Event{})                                  // it has come to its end: the runtime locks something
+	l.g.Finish()
+	for ms := int64(3); ms <= 4; ms++ {
+		_, known, _ := l.workAt(ms)
+		assert.False(t, known, "at %d ms", ms)
+	}
+}
+
 func TestWhoAwaitsIsInTheFlowOfWhatEnds(t *testing.T) {
 	l := newLab(t)
 	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
