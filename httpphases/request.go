@@ -140,6 +140,14 @@ type SideAttempt struct {
 	Phases []Phase // may lie behind the end of the request
 }
 
+// An Exchange is headers that were sent, and what came of it.
+type Exchange struct {
+	From, Sent int64 // ns: when they were begun and written
+	Answered   int64 // ns: when the headers of an answer were there; 0: they were not
+	Connection int64
+	HasID      bool // Connection is told
+}
+
 // A Request is one call of HttpClient.
 type Request struct {
 	ID       int // 1, 2, ... in the order of start
@@ -169,7 +177,8 @@ type Request struct {
 	Connection       *Connection
 	Phases           []Phase // of the last hop, in time order
 	Redirects        []Redirect
-	Tries            []Try // sockets that were tried for the serving attempt
+	Earlier          []Exchange // of the last hop, before the one whose answer counts: a handler tried again, or was asked who it is
+	Tries            []Try      // sockets that were tried for the serving attempt
 	Side             []SideAttempt
 	RequestBytes     int64 // -1 if not told
 	BodyObserved     bool  // a ResponseContent phase was there

@@ -148,6 +148,9 @@ func (w *rowWriter) hop(i int) {
 			}
 		}
 		w.exchange(h, x, bound, last && lastEx)
+		if last && !lastEx && x.headers.closed() {
+			w.out.Earlier = append(w.out.Earlier, x.out())
+		}
 		from = bound
 		if conn == nil || conn.ID != x.connID || !x.hasConn {
 			conn = w.connection(h, k)
@@ -393,6 +396,14 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 	if x.resp.end != never {
 		w.out.HeadersAt = x.resp.end
 	}
+}
+
+func (x *exchange) out() Exchange {
+	e := Exchange{From: x.headers.start, Sent: x.headers.end, Connection: x.connID, HasID: x.hasConn}
+	if x.resp.end != never {
+		e.Answered = x.resp.end
+	}
+	return e
 }
 
 // oneAtATime reports whether an exchange of h is one of HTTP/1.1, where ResponseHeaders

@@ -52,10 +52,10 @@ func toItself(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
 }
 
-// An asked is what tells who served a request: the last hop of it.
+// An asked is what tells who served a request: the last exchange of its last hop.
 type asked struct {
 	process  uint32
-	request  int    // its ID; 0: of an earlier hop
+	request  int    // its ID; 0: of an earlier hop or exchange
 	path     string // "" if nobody here did
 	port     int
 	conn     int64 // only if hasConn
@@ -77,9 +77,6 @@ func asking(r *httpphases.Request) (q asked) {
 		q.conn, q.hasConn = c.ID, true
 	}
 	q.sent, q.answered = q.to, q.to
-	if r.HeadersAt > 0 {
-		q.answered = min(q.to, r.HeadersAt)
-	}
 	if n := len(r.Redirects); n > 0 {
 		last := &r.Redirects[n-1]
 		u, err := url.Parse(last.URL)
@@ -94,12 +91,17 @@ func asking(r *httpphases.Request) (q asked) {
 	sent := r.SpanOnly || r.Outcome == httpphases.OK
 	for i := range r.Phases {
 		if r.Phases[i].Name == httpphases.RequestHeaders {
-			sent, q.from = true, max(q.from, r.Phases[i].Start)
+			sent, q.from, q.sent = true, max(q.from, r.Phases[i].Start), q.to
 			if !r.Phases[i].Open {
 				q.sent = r.Phases[i].End()
 			}
-			break
+			if r.Guessed > 0 {
+				break // the next one may be another request's
+			}
 		}
+	}
+	if r.HeadersAt > q.from {
+		q.answered = min(q.to, r.HeadersAt)
 	}
 	if !sent || !toItself(host) {
 		return q

@@ -62,6 +62,9 @@ func TestSettle(t *testing.T) {
 		return row{r: r}
 	}
 	canceled := func(r *httpphases.Request) { r.Outcome = httpphases.Canceled }
+	again := func(r *httpphases.Request) {
+		r.Phases = append(r.Phases, httpphases.Phase{Name: httpphases.RequestHeaders, Start: 5e6, Duration: 1e5})
+	}
 	for name, c := range map[string]struct {
 		rows  []row
 		order []int
@@ -85,6 +88,16 @@ func TestSettle(t *testing.T) {
 		"the last hop went elsewhere": {[]row{served(2, "/a", 1, 2), made(1, "/a", 0, 10, func(r *httpphases.Request) {
 			r.Redirects = []httpphases.Redirect{{From: "http://localhost/a", URL: "http://shop.example/a", Duration: 4e5}}
 		})}, []int{2, 1}, 0},
+		"the last try": {[]row{served(2, "/a", 1, 3), served(3, "/a", 6, 9), made(1, "/a", 0, 10, again)}, []int{2, 3, 1}, 3},
+		"the last try had no answer": {[]row{served(2, "/a", 1, 3), made(1, "/a", 0, 10, func(r *httpphases.Request) {
+			again(r)
+			canceled(r)
+			r.HeadersAt = 3e6
+		}), served(3, "/a", 6, 90)}, []int{2, 3, 1}, 3},
+		"of somebody, perhaps": {[]row{served(2, "/a", 1, 3), served(3, "/a", 6, 9), made(1, "/a", 0, 10, func(r *httpphases.Request) {
+			again(r)
+			r.Guessed = 1
+		})}, []int{2, 3, 1}, 0},
 		"still open": {[]row{{r: &httpphases.Request{ID: 1, Host: "localhost", Target: "/a"}}, served(2, "/a", 1, 2)}, []int{1, 2}, 0},
 	} {
 		Settle(c.rows, func(r row) (*httpphases.Request, *httpphases.ServerRequest) { return r.r, r.s })

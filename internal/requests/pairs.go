@@ -135,11 +135,11 @@ func newPairs(made []*httpphases.Request, byPath map[string][]*httpphases.Server
 func clientEnds(made []*httpphases.Request) []*clientEnd {
 	var ends []*clientEnd
 	byKey := map[clientKey]*clientEnd{}
-	add := func(q asked, c *httpphases.Connection) {
-		if c == nil || !c.HasID || q.path == "" {
+	add := func(q asked, conn int64) {
+		if q.path == "" {
 			return
 		}
-		k := clientKey{q.process, c.ID}
+		k := clientKey{q.process, conn}
 		end := byKey[k]
 		if end == nil {
 			end = &clientEnd{key: k}
@@ -149,9 +149,19 @@ func clientEnds(made []*httpphases.Request) []*clientEnd {
 	}
 	for _, r := range made {
 		for i := range r.Redirects {
-			add(askingHop(r, &r.Redirects[i]), r.Redirects[i].Connection)
+			if c := r.Redirects[i].Connection; c != nil && c.HasID {
+				add(askingHop(r, &r.Redirects[i]), c.ID)
+			}
 		}
-		add(asking(r), r.Connection)
+		q := asking(r)
+		for i := range r.Earlier {
+			if x := &r.Earlier[i]; x.HasID && r.Guessed == 0 {
+				add(q.earlier(x), x.Connection)
+			}
+		}
+		if q.hasConn {
+			add(q, q.conn)
+		}
 	}
 	for _, end := range ends {
 		sort.SliceStable(end.asked, func(i, k int) bool { return end.asked[i].from < end.asked[k].from })
@@ -177,6 +187,16 @@ func askingHop(r *httpphases.Request, hop *httpphases.Redirect) (q asked) {
 		}
 	}
 	q.end = math.MaxInt64 // it is over with the headers of the answer
+	return q
+}
+
+// earlier returns what tells who served an exchange before q's.
+func (q asked) earlier(x *httpphases.Exchange) asked {
+	q.request, q.from, q.sent, q.answered = 0, x.From, x.Sent, x.Answered
+	if q.gaveUp = x.Answered == 0; q.gaveUp {
+		q.answered = q.to
+	}
+	q.to, q.end = q.answered, math.MaxInt64 // what became of the answer is not told
 	return q
 }
 

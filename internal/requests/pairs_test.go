@@ -54,6 +54,12 @@ func settled(rows []paired) map[int]int {
 func TestConnectionsTellWhoServed(t *testing.T) {
 	canceled := func(r *httpphases.Request) { r.Outcome = httpphases.Canceled }
 	long := func(r *httpphases.Request) { r.Phases[0].Duration = 3e6 }
+	behind := func(from, first float64, connection int64) func(*httpphases.Request) { // an exchange that began first
+		return func(r *httpphases.Request) {
+			r.Phases[0].Start = int64(from * 1e6)
+			r.Earlier = []httpphases.Exchange{{From: int64(first * 1e6), Sent: int64(first*1e6) + 1e5, Answered: int64(first*1e6) + 25e5, Connection: connection, HasID: true}}
+		}
+	}
 	port := func(p int) func(*httpphases.ServerRequest) {
 		return func(s *httpphases.ServerRequest) { s.Port = p }
 	}
@@ -100,6 +106,13 @@ func TestConnectionsTellWhoServed(t *testing.T) {
 			}),
 			over(2, 8, "/from", 1, 2), over(3, 8, "/a", 3, 6), over(4, 8, "/b", 7, 10),
 		}, map[int]int{1: 13, 2: 12, 3: 14, 4: 15}},
+		"by earlier tries": {[]paired{ // which went over others
+			on(11, "A:00000001", "/a", 1, 2), on(12, "A:00000002", "/b", 3, 4), on(13, "A:00000003", "/c", 21, 22),
+			on(14, "B:00000001", "/d", 1, 2), on(15, "B:00000002", "/e", 3, 4), on(16, "B:00000003", "/c", 21, 22),
+			on(17, "C:00000001", "/a", 6, 7), on(18, "C:00000002", "/b", 8, 9), on(19, "C:00000003", "/d", 10, 11), on(20, "C:00000004", "/e", 12, 13),
+			over(1, 9, "/a", 0, 7.5, behind(5, 0, 7)), over(2, 9, "/b", 2, 9.5, behind(7.6, 2, 7)), over(3, 9, "/d", 0, 11.5, behind(9.6, 0, 8)), over(4, 9, "/e", 2, 13.5, behind(11.6, 2, 8)),
+			over(5, 7, "/c", 20, 23), over(6, 8, "/c", 20.5, 23),
+		}, map[int]int{1: 17, 2: 18, 3: 19, 4: 20, 5: 13, 6: 16}},
 	} {
 		assert.Equal(t, c.want, settled(c.rows), name)
 	}
