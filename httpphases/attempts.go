@@ -1,6 +1,7 @@
 package httpphases
 
 import (
+	"bytes"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -456,15 +457,15 @@ func (a *attempt) port() int {
 }
 
 // address turns the text of a SocketAddress, such as
-// InterNetwork:16:{1,187,93,184,216,34,...}, into host:port (http-events.md 2.3). Other
-// text is returned as it is.
+// InterNetwork:16:{1,187,93,184,216,34,...}, into host:port (http-events.md 2.3), and that of a Unix socket into
+// its path, where @ stands for the zero of one that is no file. Other text is returned as it is.
 func address(s string) string {
 	family, rest, ok := strings.Cut(s, ":")
 	open := strings.IndexByte(rest, '{')
 	if !ok || open < 0 || !strings.HasSuffix(rest, "}") {
 		return s
 	}
-	var raw [32]byte
+	var raw [108]byte // as long as the path of a Unix socket
 	n := 0
 	for _, f := range strings.Split(rest[open+1:len(rest)-1], ",") {
 		v, err := strconv.ParseUint(f, 10, 8)
@@ -482,6 +483,12 @@ func address(s string) string {
 		return netip.AddrPortFrom(netip.AddrFrom4([4]byte(raw[2:6])), uint16(port)).String()
 	case family == "InterNetworkV6" && n >= 22:
 		return netip.AddrPortFrom(netip.AddrFrom16([16]byte(raw[6:22])).Unmap(), uint16(port)).String()
+	case family == "Unix" && n > 1:
+		if raw[0] == 0 {
+			raw[0] = '@'
+		}
+		path, _, _ := bytes.Cut(raw[:n], []byte{0})
+		return strings.ToValidUTF8(string(path), "\uFFFD")
 	}
 	return s
 }

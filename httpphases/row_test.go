@@ -56,3 +56,17 @@ func TestMarkOfGuessedServer(t *testing.T) {
 	r.Why.ServerGuessed = true
 	assert.Equal(t, []string{"guessed"}, r.Marks().List())
 }
+
+func TestAddress(t *testing.T) {
+	for text, want := range map[string]string{
+		"InterNetwork:16:{1,187,93,184,216,34,0,0,0,0,0,0,0,0}":                                                                                                        "93.184.216.34:443",
+		"InterNetworkV6:28:{1,187,0,0,0,0,0,0,0,0,0,0,0,0,0,0,255,255,127,0,0,1,0,0,0,0}":                                                                              "127.0.0.1:443",
+		"Unix:43:{47,118,97,114,47,114,117,110,47,97,45,115,101,114,118,105,99,101,47,119,105,116,104,47,97,47,108,111,110,103,47,110,97,109,101,46,115,111,99,107,0}": "/var/run/a-service/with/a/long/name.sock",
+		"Unix:6:{0,97,98,99}": "@abc",
+		"Unix:2:{}":           "Unix:2:{}",
+		"Unix:3:{0}":          "Unix:3:{0}",
+		"10.0.0.1:80":         "10.0.0.1:80",
+	} {
+		assert.Equal(t, want, address(text), text)
+	}
+}
