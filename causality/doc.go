@@ -17,7 +17,7 @@
 // calls behind which the flow is what it was before. Two stacks that share such a call, and
 // all that is below it, are in the same flow, whoever of them wrote an event; so an event
 // also tells of the samples before it. An async method that ends runs the one that awaits it
-// on the same stack, and most likely in its flow.
+// on the same stack, and most likely in its flow; so does who runs a task at once, as Parallel.For does with its share.
 //
 // Task events tell more: in which flow a task was queued or an await was begun, and when
 // which thread went on with it. Where nothing else tells, the only activity is meant that was open of those that the async

@@ -373,7 +373,7 @@ func (g *Engine) blockedIn(s stacks.StackID, external bool) State {
 			if external {
 				state = IO
 			}
-		case Inside, Follows, Polls:
+		case Inside, Follows, AtOnce, Polls:
 		default:
 			return state
 		}
@@ -464,11 +464,11 @@ func (g *Engine) renew(t *thread, over bool) {
 	t.nodes, t.top().over = nodes, over
 }
 
-// completed reports whether the frames behind the innermost scope end an async method: what
-// goes on there is who awaits it, and most likely in its flow.
-func (g *Engine) completed(t *thread) bool {
+// goesOn reports whether what runs behind the innermost scope, in a flow of its own, is most likely in the scope's: the frames
+// between end an async method, and who awaits it goes on, or run a task at once, which who waits for it has made.
+func (g *Engine) goesOn(t *thread) bool {
 	for d := len(t.nodes) - 1; d > max(t.top().depth, 0); d-- {
-		if g.completes(t, d) {
+		if g.completes(t, d) || g.o.Role(g.o.Tree.Frame(t.nodes[d])) == AtOnce {
 			return true
 		}
 	}
@@ -497,7 +497,7 @@ func (g *Engine) enter(t *thread, depth int, r Role) {
 		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: top.flow})
 	case Captured:
 		f := g.flows.add(flow{born: g.now})
-		if top.explicit == WorkBegin || g.completed(t) {
+		if top.explicit == WorkBegin || g.goesOn(t) {
 			f = top.flow
 		}
 		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: f})
@@ -771,7 +771,7 @@ func (g *Engine) wants(e *Event) stacks.StackID {
 	for s := e.Stack; s != 0; {
 		up, f := g.o.Tree.Node(s)
 		switch g.o.Role(f) {
-		case Locks, Inside, Follows, Tracing, Waits, Sleeps, Parks, Polls:
+		case Locks, Inside, Follows, AtOnce, Tracing, Waits, Sleeps, Parks, Polls:
 		default:
 			return s
 		}

@@ -32,12 +32,14 @@ const (
 	frameMoveNext
 	frameRunContinuations
 	frameInside
+	frameRunInline
 )
 
 var frameRoles = map[stacks.FrameID]Role{
 	frameTop: ThreadTop, frameDispatch: Dispatch, frameRun: Captured, frameStart: Scoped, frameSetResult: Completes,
 	frameTracing: Tracing, frameSleep: Sleeps, frameMonitor: Locks, frameTaskWait: Waits,
 	frameMoveNext: Steps, frameRunContinuations: Follows, frameInside: Inside,
+	frameRunInline: AtOnce,
 }
 
 // A lab runs an Engine on events that a test writes down.
@@ -179,6 +181,25 @@ func TestWhoAwaitsIsInTheFlowOfOptimizedCodeThatEnds(t *testing.T) {
 		l.g.Finish()
 		_, known, _ := l.workAt(3)
 		assert.Equal(t, want, known, "SetResult is part of an async method only")
+	}
+}
+
+// Parallel.For, a query in parallel and who waits for a task that was not begun run it themselves.
+func TestATaskThatIsRunAtOnceIsForWhoWaits(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	inside := append(slices.Clone(item), frameRunInline, frameRun, frameOther)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"}, item...)
+	l.add(Event{Kind: Sample}, inside...)                                                   // 2
+	l.add(Event{Kind: Sample, External: true}, append(slices.Clone(inside), frameSleep)...) // 3
+	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, item...)
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	for ms, want := range map[int64]State{2: Running, 3: Sleep} {
+		a, known, s := l.workAt(ms)
+		assert.True(t, known, ms)
+		assert.Same(t, l.acts[1], a, ms)
+		assert.Equal(t, want, s, ms)
 	}
 }
 

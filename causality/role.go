@@ -22,6 +22,7 @@ const (
 	Tracing        // writes events
 	Inside         // of the library of threads: it may be called to wait
 	Follows        // of a task that is done: it runs who awaits it
+	AtOnce         // runs a task that was not begun, for who asks for it or waits for it
 	Sleeps
 	Locks
 	Waits
@@ -119,6 +120,9 @@ func threadingRole(name string) Role {
 	case "Tasks":
 		if strings.HasPrefix(method, "TplEventSource.") || strings.HasPrefix(method, "TplEtwProvider.") {
 			return Tracing
+		}
+		if method == "TaskScheduler.TryRunInline" {
+			return AtOnce
 		}
 		if strings.HasPrefix(method, "Task.") || strings.HasPrefix(method, "Task`1") {
 			switch method[strings.LastIndexByte(method, '.')+1:] {

@@ -52,6 +52,7 @@ func TestRoleOf(t *testing.T) {
 		"App!App.List+Enumerator.MoveNext()":                                                          Plain,
 		"System.Private.CoreLib!System.Threading.Tasks.Task.RunContinuations(class System.Object)":    Follows,
 		"System.Private.CoreLib!System.Threading.Tasks.Task`1[System.__Canon].TrySetResult(!0)":       Follows,
+		"System.Private.CoreLib!System.Threading.Tasks.TaskScheduler.TryRunInline(class A,bool)":      AtOnce,
 		"System.Private.CoreLib!System.Threading.Tasks.Task.ExecuteWithThreadLocal(class A&,class B)": Inside,
 	} {
 		assert.Equal(t, want, RoleOf(name), name)
