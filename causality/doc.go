@@ -19,6 +19,8 @@
 // also tells of the samples before it. An async method that ends runs the one that awaits it
 // on the same stack, and most likely in its flow; so does who runs a task at once, as Parallel.For does with its share.
 //
+// A thread that was made in a flow begins in it, where its stack shows that it was handed one.
+//
 // Task events tell more: in which flow a task was queued or an await was begun, and when
 // which thread went on with it. Where nothing else tells, the only activity is meant that was open of those that the async
 // method at work was seen to work for, requests of one route, say, and that no other thread was seen to run for. That is believed of a method for which the trace shows

@@ -166,6 +166,7 @@ type thread struct {
 	thrown   *Exception     // the newest
 	threw    *flow          // for whom it was
 	proof    int            // piece behind the newest event that told the flow
+	made     *flow          // in which the thread was made, until it runs something in a captured one
 	maybe    *flow          // of cut stacks, which show no scopes: as before, if it is the same behind them
 }
 
@@ -264,8 +265,8 @@ func (g *Engine) Add(e *Event) {
 		left = g.unwind(t, e.Stack, e.Kind == Caught)
 		t.settle(flowBefore)
 	}
-	if e.Kind == Idle {
-		left, t.maybe = true, nil
+	if e.Kind == Idle || e.Kind == ThreadBegins {
+		left, t.maybe, t.made = true, nil, nil
 		t.nodes = t.nodes[:0]
 		t.scopes = t.scopes[:1]
 		t.scopes[0].flow = g.flows.add(flow{known: true})
@@ -497,16 +498,30 @@ func (g *Engine) enter(t *thread, depth int, r Role) {
 		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: top.flow})
 	case Captured:
 		f := g.flows.add(flow{born: g.now})
-		if top.explicit == WorkBegin || g.goesOn(t) {
+		switch {
+		case top.explicit == WorkBegin || g.goesOn(t):
 			f = top.flow
+		case t.made != nil && g.first(t):
+			f = t.made
 		}
+		t.made = nil
 		t.scopes = append(t.scopes, scope{depth: depth, role: r, flow: f})
 	}
 }
 
+// first reports whether the innermost frame of t is called by nothing but what begins a thread.
+func (g *Engine) first(t *thread) bool {
+	for _, n := range t.nodes[:len(t.nodes)-1] {
+		if r := g.o.Role(g.o.Tree.Frame(n)); r != ThreadTop && r < Inside {
+			return false
+		}
+	}
+	return true
+}
+
 // evidence takes in what e tells of the flow that the thread is in.
 func (g *Engine) evidence(t *thread, e *Event) {
-	if !e.HasID || e.Kind == Idle {
+	if !e.HasID || e.Kind == Idle || e.Kind == ThreadBegins {
 		return
 	}
 	id := e.ID
@@ -689,6 +704,10 @@ func (g *Engine) change(t *thread, e *Event) {
 		}
 	case TaskAwait:
 		g.setTask(e.Process, e.Next, top.flow)
+	case ThreadMade:
+		g.setTask(e.Process, e.Task, top.flow)
+	case ThreadBegins:
+		t.made = g.task(e.Process, e.Task)
 	case WorkBegin, StepBegin:
 		g.begin(t, e)
 	case Dequeue, TaskTaken:

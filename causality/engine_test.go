@@ -184,6 +184,36 @@ func TestWhoAwaitsIsInTheFlowOfOptimizedCodeThatEnds(t *testing.T) {
 	}
 }
 
+// A thread that was not told to leave the flow behind runs in the one in which it was made, as does a task that has one for itself.
+func TestAThreadIsForWhoMadeIt(t *testing.T) {
+	for name, c := range map[string]struct {
+		frames []stacks.FrameID
+		known  bool
+	}{
+		"it":              {[]stacks.FrameID{frameTop, frameRun, frameOther}, true},
+		"its task":        {[]stacks.FrameID{frameTop, frameInside, frameRun, frameOther}, true},
+		"one of its work": {[]stacks.FrameID{frameTop, frameUser, frameRun, frameOther}, false},
+	} {
+		l := newLab(t)
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+		l.add(Event{Kind: ThreadMade, ID: l.id(1), Thread: 2, Task: 77}, frameTop, frameDispatch, frameRun, frameUser)
+		l.add(Event{Kind: ThreadBegins, Task: 77})
+		l.add(Event{Kind: Sample}, c.frames...) // 4
+		l.add(Event{Kind: Sample}, c.frames...) // 5
+		l.add(Event{Kind: ThreadBegins, Task: 78})
+		l.add(Event{Kind: Sample}, c.frames...) // 7: another thread, of the same number
+		l.add(Event{Kind: Sample}, c.frames...) // 8
+		l.g.Finish()
+		a, known, _ := l.workAt(5)
+		assert.Equal(t, c.known, known, name)
+		if known {
+			assert.Same(t, l.acts[1], a, name)
+		}
+		_, known, _ = l.workAt(8)
+		assert.False(t, known, name)
+	}
+}
+
 // Parallel.For, a query in parallel and who waits for a task that was not begun run it themselves.
 func TestATaskThatIsRunAtOnceIsForWhoWaits(t *testing.T) {
 	l := newLab(t)

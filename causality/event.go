@@ -15,36 +15,38 @@ type Kind uint8
 
 // Kinds of events.
 const (
-	Other       Kind = iota // nothing but its activity id and its stack
-	Sample                  // the thread was seen; External says where
-	Start                   // of an activity
-	Stop                    // of an activity
-	Idle                    // the thread waits for work of the pool, or begins or leaves
-	WorkBegin               // the thread begins to run the task Task
-	WorkEnd                 // and ends
-	StepBegin               // it begins to run continuations of Task
-	StepEnd                 //
-	TaskMade                // the task Task, of an async method, is made in the current flow
-	TaskReady               // Task is queued for a thread of the pool, in the current flow
-	TaskTaken               // a thread of the pool takes the task Task from the queue
-	TaskAwait               // the task Next goes on when Task is done, in the current flow
-	WaitBegin               // the thread blocks until Task is done
-	WaitEnd                 //
-	LockBegin               // the thread blocks for a lock
-	LockEnd                 //
-	HandleBegin             // the thread blocks for an event, a handle or a pulse
-	HandleEnd               //
-	PauseBegin              // all threads are stopped for a collection, or soon will be
-	PauseEnd                // they run again
-	HaltAsked               // all threads are asked to stop, for something else: to sample them, most often
-	HaltBegin               // they stand, if that was asked, or for a collection
-	HaltEnd                 // they run again; a Log tells how long they stood
-	Throw                   // an exception
-	Enqueue                 // the work item Task is queued for a thread of the pool
-	Dequeue                 // a thread of the pool takes it
-	Adjust                  // the pool changes its number of threads to Task; Next is the reason
-	Between                 // the pool thinks about that: one of its threads has ended a work item
-	Caught                  // an exception was dealt with, by the call on whose stack that is told
+	Other        Kind = iota // nothing but its activity id and its stack
+	Sample                   // the thread was seen; External says where
+	Start                    // of an activity
+	Stop                     // of an activity
+	Idle                     // the thread waits for work of the pool, or begins or leaves
+	WorkBegin                // the thread begins to run the task Task
+	WorkEnd                  // and ends
+	StepBegin                // it begins to run continuations of Task
+	StepEnd                  //
+	TaskMade                 // the task Task, of an async method, is made in the current flow
+	TaskReady                // Task is queued for a thread of the pool, in the current flow
+	TaskTaken                // a thread of the pool takes the task Task from the queue
+	TaskAwait                // the task Next goes on when Task is done, in the current flow
+	WaitBegin                // the thread blocks until Task is done
+	WaitEnd                  //
+	LockBegin                // the thread blocks for a lock
+	LockEnd                  //
+	HandleBegin              // the thread blocks for an event, a handle or a pulse
+	HandleEnd                //
+	PauseBegin               // all threads are stopped for a collection, or soon will be
+	PauseEnd                 // they run again
+	HaltAsked                // all threads are asked to stop, for something else: to sample them, most often
+	HaltBegin                // they stand, if that was asked, or for a collection
+	HaltEnd                  // they run again; a Log tells how long they stood
+	Throw                    // an exception
+	Enqueue                  // the work item Task is queued for a thread of the pool
+	Dequeue                  // a thread of the pool takes it
+	Adjust                   // the pool changes its number of threads to Task; Next is the reason
+	Between                  // the pool thinks about that: one of its threads has ended a work item
+	Caught                   // an exception was dealt with, by the call on whose stack that is told
+	ThreadMade               // the thread Task is made, in the current flow
+	ThreadBegins             // it runs: this thread is Task
 )
 
 // An Event is one event of a trace.
@@ -232,6 +234,10 @@ func decodeRuntime(e *Event, id int, ev *nettrace.Event) {
 		}
 	case idCatchStop, idFinallyStop, idFilterStop, idThrownStop:
 		e.Kind = Caught
+	case runtimeevents.IDThreadCreating, runtimeevents.IDThreadRunning:
+		if len(b) >= 8 {
+			e.Kind, e.Task = ThreadMade+Kind(id-runtimeevents.IDThreadCreating), int64(binary.LittleEndian.Uint64(b))
+		}
 	case runtimeevents.IDContentionStart:
 		e.Kind = LockBegin
 	case runtimeevents.IDContentionStop:
