@@ -466,10 +466,13 @@ func (g *Engine) renew(t *thread, over bool) {
 }
 
 // goesOn reports whether what runs behind the innermost scope, in a flow of its own, is most likely in the scope's: the frames
-// between end an async method, and who awaits it goes on, or run a task at once, which who waits for it has made.
+// between end an async method, and who awaits it goes on, or run a task at once, which who waits for it has made. Who works
+// for nobody, as far as is known, may wait for anybody.
 func (g *Engine) goesOn(t *thread) bool {
+	f := t.top().flow
+	atOnce := f.activity != nil || !f.known && !f.root
 	for d := len(t.nodes) - 1; d > max(t.top().depth, 0); d-- {
-		if g.completes(t, d) || g.o.Role(g.o.Tree.Frame(t.nodes[d])) == AtOnce {
+		if g.completes(t, d) || atOnce && g.o.Role(g.o.Tree.Frame(t.nodes[d])) == AtOnce {
 			return true
 		}
 	}

@@ -233,6 +233,27 @@ func TestATaskThatIsRunAtOnceIsForWhoWaits(t *testing.T) {
 	}
 }
 
+func TestWhoWorksForNobodyMayWaitForAnybody(t *testing.T) {
+	for name, outer := range map[string][]stacks.FrameID{"a thread": {frameUser}, "an item of the pool": {frameTop, frameDispatch, frameUser}} {
+		l := newLab(t)
+		inside := append(slices.Clone(outer), frameRunInline, frameRun, frameOther)
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+		l.add(Event{Kind: Sample}, outer...)  // 2
+		l.add(Event{Kind: Sample}, inside...) // 3
+		l.add(Event{Kind: Sample}, inside...) // 4
+		l.add(Event{ID: l.id(1)}, inside...)  // 5: for the request
+		l.add(Event{Kind: Sample}, outer...)  // 6
+		l.add(Event{Kind: Sample}, inside...) // 7: for whom?
+		l.add(Event{Kind: Sample}, inside...) // 8
+		l.g.Finish()
+		a, known, _ := l.workAt(4)
+		assert.True(t, known, name)
+		assert.Same(t, l.acts[1], a, name)
+		_, known, _ = l.workAt(8)
+		assert.False(t, known, name)
+	}
+}
+
 func TestBehindTheEndOfAnAsyncMethodIsAnotherCall(t *testing.T) {
 	l := newLab(t)
 	item := []stacks.FrameID{frameTop, frameDispatch, frameOther, frameRun, frameMoveNext}
