@@ -58,7 +58,7 @@ func TestDecode(t *testing.T) {
 		{runtime, 54, nil, Event{Kind: Between}},
 		{runtime, 56, nil, Event{Kind: Between}},
 		{runtime, 70, words(7, 1, 0), Event{Kind: ThreadMade, Task: 1<<32 + 7, HasID: true}},
-		{runtime, 71, words(7, 1, 0), Event{Kind: ThreadBegins, Task: 1<<32 + 7, HasID: true}},
+		{runtime, 71, words(7, 1, 0), Event{Kind: ThreadBegins, Task: 1<<32 + 7}},
 		{runtime, 71, words(7), Event{Kind: Other, HasID: true}},
 		{runtime, 81, nil, Event{Kind: LockBegin, HasID: true}},
 		{runtime, 91, nil, Event{Kind: LockEnd, HasID: true}},

@@ -266,7 +266,7 @@ func (g *Engine) Add(e *Event) {
 		t.settle(flowBefore)
 	}
 	if e.Kind == Idle || e.Kind == ThreadBegins {
-		left, t.maybe, t.made = true, nil, nil
+		left, t.maybe = true, nil
 		t.nodes = t.nodes[:0]
 		t.scopes = t.scopes[:1]
 		t.scopes[0].flow = g.flows.add(flow{known: true})
@@ -470,9 +470,8 @@ func (g *Engine) renew(t *thread, over bool) {
 // for nobody, as far as is known, may wait for anybody.
 func (g *Engine) goesOn(t *thread) bool {
 	f := t.top().flow
-	atOnce := f.activity != nil || !f.known && !f.root
 	for d := len(t.nodes) - 1; d > max(t.top().depth, 0); d-- {
-		if g.completes(t, d) || atOnce && g.o.Role(g.o.Tree.Frame(t.nodes[d])) == AtOnce {
+		if g.completes(t, d) || g.o.Role(g.o.Tree.Frame(t.nodes[d])) == AtOnce && (f.activity != nil || !f.known && !f.root) {
 			return true
 		}
 	}
@@ -524,7 +523,7 @@ func (g *Engine) first(t *thread) bool {
 
 // evidence takes in what e tells of the flow that the thread is in.
 func (g *Engine) evidence(t *thread, e *Event) {
-	if !e.HasID || e.Kind == Idle || e.Kind == ThreadBegins {
+	if !e.HasID || e.Kind == Idle {
 		return
 	}
 	id := e.ID

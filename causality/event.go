@@ -237,6 +237,7 @@ func decodeRuntime(e *Event, id int, ev *nettrace.Event) {
 	case runtimeevents.IDThreadCreating, runtimeevents.IDThreadRunning:
 		if len(b) >= 8 {
 			e.Kind, e.Task = ThreadMade+Kind(id-runtimeevents.IDThreadCreating), int64(binary.LittleEndian.Uint64(b))
+			e.HasID = e.Kind == ThreadMade
 		}
 	case runtimeevents.IDContentionStart:
 		e.Kind = LockBegin

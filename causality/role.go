@@ -91,11 +91,6 @@ func threadingRole(name string) Role {
 		return ThreadTop
 	case "ThreadPoolWorkQueue.Dispatch":
 		return Dispatch
-	case "QueueUserWorkItemCallback.Execute": // what it calls of ExecutionContext is inlined; there is one for the default flow, too
-		return Captured
-	}
-	if strings.HasPrefix(name, "QueueUserWorkItemCallback`1") && strings.HasSuffix(name, ".Execute") {
-		return Captured
 	}
 	switch waits.Of(name) {
 	case waits.Sleep:
@@ -108,7 +103,10 @@ func threadingRole(name string) Role {
 		return Parks
 	}
 	typ, method, _ := strings.Cut(name, ".")
+	typ, _, _ = strings.Cut(typ, "`")
 	switch typ {
+	case "QueueUserWorkItemCallback": // what it calls of ExecutionContext is inlined; there is one for the default flow, too
+		return Captured
 	case "ExecutionContext":
 		if strings.HasPrefix(method, "Run") {
 			return Captured

@@ -413,7 +413,7 @@ func TestSentAgain(t *testing.T) {
 			assert.Equal(t, " "+c.phases+" request_headers 1 wait 2", got)
 			var earlier []httpphases.Exchange
 			if len(c.kinds) > 0 {
-				earlier = []httpphases.Exchange{{From: 2e6, Sent: 3e6, HasID: true, Connection: 1}}
+				earlier = []httpphases.Exchange{{From: 2e6, Sent: 3e6, Connection: 1}}
 			}
 			if name == "early answer" {
 				earlier[0].Answered = 6e6

@@ -145,7 +145,6 @@ type Exchange struct {
 	From, Sent int64 // ns: when they were begun and written
 	Answered   int64 // ns: when the headers of an answer were there; 0: they were not
 	Connection int64
-	HasID      bool // Connection is told
 }
 
 // A Request is one call of HttpClient.
@@ -177,7 +176,7 @@ type Request struct {
 	Connection       *Connection
 	Phases           []Phase // of the last hop, in time order
 	Redirects        []Redirect
-	Earlier          []Exchange // of the last hop, before the one whose answer counts: a handler tried again, or was asked who it is
+	Earlier          []Exchange // of the last hop, before the one whose answer counts: a handler tried again, or was asked who it is; .NET 8 and later
 	Tries            []Try      // sockets that were tried for the serving attempt
 	Side             []SideAttempt
 	RequestBytes     int64 // -1 if not told

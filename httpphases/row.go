@@ -148,7 +148,7 @@ func (w *rowWriter) hop(i int) {
 			}
 		}
 		w.exchange(h, x, bound, last && lastEx)
-		if last && !lastEx && x.headers.closed() {
+		if last && !lastEx && x.hasConn && x.headers.closed() {
 			w.out.Earlier = append(w.out.Earlier, x.out())
 		}
 		from = bound
@@ -399,7 +399,7 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 }
 
 func (x *exchange) out() Exchange {
-	e := Exchange{From: x.headers.start, Sent: x.headers.end, Connection: x.connID, HasID: x.hasConn}
+	e := Exchange{From: x.headers.start, Sent: x.headers.end, Connection: x.connID}
 	if x.resp.end != never {
 		e.Answered = x.resp.end
 	}

@@ -155,8 +155,10 @@ func clientEnds(made []*httpphases.Request) []*clientEnd {
 		}
 		q := asking(r)
 		for i := range r.Earlier {
-			if x := &r.Earlier[i]; x.HasID && r.Guessed == 0 {
-				add(q.earlier(x), x.Connection)
+			if x := &r.Earlier[i]; r.Guessed == 0 {
+				e := q
+				e.earlier(x)
+				add(e, x.Connection)
 			}
 		}
 		if q.hasConn {
@@ -190,14 +192,13 @@ func askingHop(r *httpphases.Request, hop *httpphases.Redirect) (q asked) {
 	return q
 }
 
-// earlier returns what tells who served an exchange before q's.
-func (q asked) earlier(x *httpphases.Exchange) asked {
+// earlier makes q what tells who served an exchange before it.
+func (q *asked) earlier(x *httpphases.Exchange) {
 	q.request, q.from, q.sent, q.answered = 0, x.From, x.Sent, x.Answered
 	if q.gaveUp = x.Answered == 0; q.gaveUp {
 		q.answered = q.to
 	}
 	q.to, q.end = q.answered, math.MaxInt64 // what became of the answer is not told
-	return q
 }
 
 func portOf(u *url.URL) int {

@@ -57,7 +57,7 @@ func TestConnectionsTellWhoServed(t *testing.T) {
 	behind := func(from, first float64, connection int64) func(*httpphases.Request) { // an exchange that began first
 		return func(r *httpphases.Request) {
 			r.Phases[0].Start = int64(from * 1e6)
-			r.Earlier = []httpphases.Exchange{{From: int64(first * 1e6), Sent: int64(first*1e6) + 1e5, Answered: int64(first*1e6) + 25e5, Connection: connection, HasID: true}}
+			r.Earlier = []httpphases.Exchange{{From: int64(first * 1e6), Sent: int64(first*1e6) + 1e5, Answered: int64(first*1e6) + 25e5, Connection: connection}}
 		}
 	}
 	port := func(p int) func(*httpphases.ServerRequest) {
