@@ -17,13 +17,27 @@ const (
 )
 
 // A turning is what goes on in one way from a place on: what calls it there in cut stacks, and how often.
-type turning map[MethodID]int
+type turning []vote
+
+// add counts a caller.
+func (x *turning) add(caller MethodID) {
+	for i := range *x {
+		if v := &(*x)[i]; v.of == caller {
+			v.n++
+			return
+		}
+	}
+	*x = append(*x, vote{caller, 1})
+}
 
 // turnings are known by a hash of their frames.
 type turnings struct {
-	ids numbering
-	of  []turning
-	windowHash
+	*engine
+	ids     numbering
+	of      []turning
+	fs      []FrameID // of one stack
+	sums    []uint64  // hashes of the first so many of them
+	places  []int
 	callers []calledBy // by method, of one stack
 	stamp   int32
 }
@@ -42,86 +56,84 @@ func (d *review) takeBackTurns() {
 		}
 		return b
 	})
-	var t turnings
-	places := map[StackID][]int{} // of an answer
+	t := turnings{engine: d.engine}
+	asked := map[StackID]bool{}
 	for i := range all {
-		x := &all[i]
-		if _, ok := places[x.ext]; !ok {
-			places[x.ext] = t.ask(d.engine, d.t.AppendFrames(nil, x.ext), d.t.Depth(x.ext)-d.t.Depth(x.stack))
+		if x := &all[i]; !asked[x.ext] {
+			asked[x.ext] = true
+			for _, at := range t.placesOf(x.block) {
+				if t.ids.add(t.at(at)) == len(t.of) {
+					t.of = append(t.of, nil)
+				}
+			}
 		}
 	}
 	if len(t.of) == 0 {
 		return
 	}
-	d.countTurns(&t)
+	t.count(d.w)
 	for i := range all {
-		if x := &all[i]; d.lacksTurns(x, &t, places[x.ext]) {
+		if x := &all[i]; t.lacking(x) {
 			x.takeBack()
 		}
 	}
 }
 
-// ask returns the places of an answer, of those among the put frames and right behind them, from which on it goes on as it does
-// further in, where another method calls that, and counts their turnings.
-func (t *turnings) ask(e *engine, fs []FrameID, put int) (places []int) {
-	t.callers = reach(t.callers, e.methods)
+// placesOf returns the places in the answer of b, of those among the frames that were put back and right behind them, from which
+// on it goes on as it does further in, where another method calls that. It is valid until the next call.
+func (t *turnings) placesOf(b *block) []int {
+	t.callers = reach(t.callers, t.methods)
 	t.stamp++
-	t.stack(fs)
-	for i := len(fs) - 1; i > 0; i-- {
-		further, caller := &t.callers[e.method(fs[i])], e.method(fs[i-1])
+	t.stack(b.ext)
+	put := len(t.fs) - t.t.Depth(b.stack)
+	t.places = t.places[:0]
+	for i := len(t.fs) - 1; i > 0; i-- {
+		further, caller := &t.callers[t.method(t.fs[i])], t.method(t.fs[i-1])
 		if further.stamp == t.stamp && further.m != caller {
-			if i <= put && i+turnFrames < len(fs) {
-				places = append(places, i)
-				if t.ids.add(t.at(i)) == len(t.of) {
-					t.of = append(t.of, turning{})
-				}
+			if i <= put && i+turnFrames < len(t.fs) {
+				t.places = append(t.places, i)
 			}
 			caller = several
 		}
 		*further = calledBy{t.stamp, caller}
 	}
-	return places
+	return t.places
 }
 
-// countTurns counts what the turnings are called by in cut stacks.
-func (d *review) countTurns(t *turnings) {
+// count counts what the turnings are called by in cut stacks.
+func (t *turnings) count(w *world) {
 	seen := map[StackID]bool{}
-	var fs []FrameID
-	for i := range d.w.runs {
-		for k := range d.w.runs[i].blocks {
-			b := &d.w.runs[i].blocks[k]
+	for i := range w.runs {
+		for k := range w.runs[i].blocks {
+			b := &w.runs[i].blocks[k]
 			if b.given || b.bridged || seen[b.stack] {
 				continue
 			}
 			seen[b.stack] = true
-			fs = d.t.AppendFrames(fs[:0], b.stack)
-			t.stack(fs)
-			for at := 1; at+turnFrames < len(fs); at++ { // the innermost frame is no call site
+			t.stack(b.stack)
+			for at := 1; at+turnFrames < len(t.fs); at++ { // the innermost frame is no call site
 				if id := t.ids.get(t.at(at)); id >= 0 {
-					t.of[id][d.method(fs[at-1])]++
+					t.of[id].add(t.method(t.fs[at-1]))
 				}
 			}
 		}
 	}
 }
 
-// lacksTurns tells whether x may have taken more turns at one of the places.
-func (d *review) lacksTurns(x *suspect, t *turnings, places []int) bool {
-	if len(places) == 0 {
-		return false
-	}
-	fs := d.t.AppendFrames(nil, x.ext)
-	t.stack(fs)
-	for _, at := range places {
-		seen := t.of[t.ids.get(t.at(at))]
-		m, own := d.method(fs[at]), d.method(fs[at-1])
-		turns := 0
-		for caller, n := range seen {
-			if caller != own && t.calls(d.engine, fs[at:], caller, m) {
-				turns += n
+// lacking tells whether x may have taken more turns.
+func (t *turnings) lacking(x *suspect) bool {
+	for _, at := range t.placesOf(x.block) {
+		m, own := t.method(t.fs[at]), t.method(t.fs[at-1])
+		turns, others := 0, unseenTurns
+		for _, v := range t.of[t.ids.get(t.at(at))] {
+			switch {
+			case v.of == own:
+				others += int(v.n)
+			case t.calls(t.fs[at:], v.of, m):
+				turns += int(v.n)
 			}
 		}
-		if float64(turns) >= mostTurns*float64(turns+seen[own]+unseenTurns) && !d.told(x, at) {
+		if float64(turns) >= mostTurns*float64(turns+others) && !t.told(x, at) {
 			return true
 		}
 	}
@@ -129,9 +141,9 @@ func (d *review) lacksTurns(x *suspect, t *turnings, places []int) bool {
 }
 
 // calls reports whether a calls b in fs.
-func (t *turnings) calls(e *engine, fs []FrameID, a, b MethodID) bool {
+func (t *turnings) calls(fs []FrameID, a, b MethodID) bool {
 	for i := 1; i < len(fs); i++ {
-		if e.method(fs[i]) == b && e.method(fs[i-1]) == a {
+		if t.method(fs[i]) == b && t.method(fs[i-1]) == a {
 			return true
 		}
 	}
@@ -139,29 +151,27 @@ func (t *turnings) calls(e *engine, fs []FrameID, a, b MethodID) bool {
 }
 
 // told reports whether a whole stack around x that is deeper than what was recorded goes its way beyond a place.
-func (d *review) told(x *suspect, place int) bool {
+func (t *turnings) told(x *suspect, place int) bool {
 	for _, s := range [...]StackID{x.before, x.after} {
-		if d.t.Depth(s) > d.t.Depth(x.stack) && d.t.Depth(d.t.shared(s, x.ext)) > place {
+		if t.t.Depth(s) > t.t.Depth(x.stack) && t.t.Depth(t.t.shared(s, x.ext)) > place {
 			return true
 		}
 	}
 	return false
 }
 
-// A windowHash tells rows of turnFrames frames apart.
-type windowHash struct{ sums []uint64 }
-
 // stack turns to a stack.
-func (h *windowHash) stack(fs []FrameID) {
-	h.sums = append(h.sums[:0], 0)
-	for i, f := range fs {
-		h.sums = append(h.sums, inward(h.sums[i], f))
+func (t *turnings) stack(s StackID) {
+	t.fs = t.t.AppendFrames(t.fs[:0], s)
+	t.sums = append(t.sums[:0], 0)
+	for i, f := range t.fs {
+		t.sums = append(t.sums, inward(t.sums[i], f))
 	}
 }
 
 // at returns the hash of the frames from a place on.
-func (h *windowHash) at(place int) uint64 {
-	return h.sums[place+turnFrames] - h.sums[place]*turnWeight
+func (t *turnings) at(place int) uint64 {
+	return t.sums[place+turnFrames] - t.sums[place]*turnWeight
 }
 
 // turnWeight is mul to the power of turnFrames.
