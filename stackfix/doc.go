@@ -70,8 +70,8 @@
 //     lead into what one holds, it is taken back if neither the recorded whole stacks around it
 //     nor those near in time that hold the same take its way.
 //
-//     An answer is taken back, too, where nearly all cut stacks that hold the same thirty-two frames came there by another
-//     turn of a recursion, one that the answer takes further in: whole stacks know the fewest turns only.
+//     An answer is taken back, too, where it enters a recursion and nearly all cut stacks that hold the same thirty-two
+//     frames came there by another turn: whole stacks know the fewest turns only.
 //
 //  7. Where the answer is a bridge, root frames stay open in front of it as far as they
 //     are known. They are open in the nearest known stacks before and after, and all

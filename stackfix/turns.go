@@ -6,6 +6,8 @@ package stackfix
 // of them in it, too: it is taken back, unless a whole stack around it is deeper than what was recorded and goes the
 // same way there, as those do whose depth is told by the events of tasks.
 //
+// By names, where all calls of a method look the same, it tells nothing: a sixth of a recursion that was known would be lost.
+//
 // The numbers are set by hand.
 const (
 	// turnFrames is how many frames others must hold, too. With half of them rows of middleware of a few kinds, where
@@ -50,6 +52,9 @@ type calledBy struct {
 
 // takeBackTurns takes back the answers that may lack turns of a recursion.
 func (d *review) takeBackTurns() {
+	if d.byName {
+		return
+	}
 	all := d.suspects(func(b *block) *block {
 		if b.given || !b.known() || b.ext == b.stack {
 			return nil
@@ -79,8 +84,8 @@ func (d *review) takeBackTurns() {
 	}
 }
 
-// placesOf returns the places in the answer of b, of those among the frames that were put back and right behind them, from which
-// on it goes on as it does further in, where another method calls that. It is valid until the next call.
+// placesOf returns the places in the answer of b, of those among the frames that were put back and right behind them, where a recursion
+// may begin: a method is called that others call further in, and what calls it here does not. It is valid until the next call.
 func (t *turnings) placesOf(b *block) []int {
 	t.callers = reach(t.callers, t.methods)
 	t.stamp++
@@ -90,7 +95,7 @@ func (t *turnings) placesOf(b *block) []int {
 	for i := len(t.fs) - 1; i > 0; i-- {
 		further, caller := &t.callers[t.method(t.fs[i])], t.method(t.fs[i-1])
 		if further.stamp == t.stamp && further.m != caller {
-			if i <= put && i+turnFrames < len(t.fs) {
+			if i <= put && i+turnFrames < len(t.fs) && !t.calls(t.fs[i:], caller, t.method(t.fs[i])) {
 				t.places = append(t.places, i)
 			}
 			caller = several
