@@ -35,19 +35,13 @@ func (x *turning) add(caller MethodID) {
 // turnings are known by a hash of their frames.
 type turnings struct {
 	*engine
-	ids     numbering
-	of      []turning
-	fs      []FrameID // of one stack
-	sums    []uint64  // hashes of the first so many of them
-	places  []int
-	callers []calledBy // by method, of one stack
-	stamp   int32
-}
-
-// A calledBy is the method that calls one, if its stamp is that of the stack; several, if there are.
-type calledBy struct {
-	stamp int32
-	m     MethodID
+	ids    numbering
+	of     []turning
+	fs     []FrameID // of one stack
+	sums   []uint64  // hashes of the first so many of them
+	places []int
+	met    []int32 // by method: the stamp of the stack that it was met in
+	stamp  int32
 }
 
 // takeBackTurns takes back the answers that may lack turns of a recursion.
@@ -62,10 +56,11 @@ func (d *review) takeBackTurns() {
 		return b
 	})
 	t := turnings{engine: d.engine}
-	asked := map[StackID]bool{}
+	lacks := map[StackID]StackID{} // of an answer: what it begins with before turns that it may lack
 	for i := range all {
-		if x := &all[i]; !asked[x.ext] {
-			asked[x.ext] = true
+		x := &all[i]
+		if _, asked := lacks[x.ext]; !asked {
+			lacks[x.ext] = 0
 			for _, at := range t.placesOf(x.block) {
 				if t.ids.add(t.at(at)) == len(t.of) {
 					t.of = append(t.of, nil)
@@ -77,32 +72,51 @@ func (d *review) takeBackTurns() {
 		return
 	}
 	t.count(d.w)
+	clear(lacks)
 	for i := range all {
-		if x := &all[i]; t.lacking(x) {
+		x := &all[i]
+		entry, known := lacks[x.ext]
+		if !known {
+			entry = t.lacking(x.block)
+			lacks[x.ext] = entry
+		}
+		if entry != 0 && !t.told(x, entry) {
 			x.takeBack()
 		}
 	}
 }
 
 // placesOf returns the places in the answer of b, of those among the frames that were put back and right behind them, where a recursion
-// may begin: a method is called that others call further in, and what calls it here does not. It is valid until the next call.
+// may begin: there a method is called first, and further in not by what calls it there but by others. It is valid until the next call.
 func (t *turnings) placesOf(b *block) []int {
-	t.callers = reach(t.callers, t.methods)
+	t.met = reach(t.met, t.methods)
 	t.stamp++
 	t.stack(b.ext)
-	put := len(t.fs) - t.t.Depth(b.stack)
 	t.places = t.places[:0]
-	for i := len(t.fs) - 1; i > 0; i-- {
-		further, caller := &t.callers[t.method(t.fs[i])], t.method(t.fs[i-1])
-		if further.stamp == t.stamp && further.m != caller {
-			if i <= put && i+turnFrames < len(t.fs) && !t.calls(t.fs[i:], caller, t.method(t.fs[i])) {
+	for i := 1; i <= len(t.fs)-t.t.Depth(b.stack) && i+turnFrames < len(t.fs); i++ {
+		if m := t.method(t.fs[i]); t.met[m] != t.stamp {
+			t.met[m] = t.stamp
+			if t.enters(t.fs[i-1:]) {
 				t.places = append(t.places, i)
 			}
-			caller = several
 		}
-		*further = calledBy{t.stamp, caller}
 	}
 	return t.places
+}
+
+// enters tells whether others than the first of fs call the second one further in, and the first one does not.
+func (t *turnings) enters(fs []FrameID) bool {
+	own, m := t.method(fs[0]), t.method(fs[1])
+	again := false
+	for i := 2; i < len(fs); i++ {
+		if t.method(fs[i]) == m {
+			if t.method(fs[i-1]) == own {
+				return false
+			}
+			again = true
+		}
+	}
+	return again
 }
 
 // count counts what the turnings are called by in cut stacks.
@@ -125,9 +139,9 @@ func (t *turnings) count(w *world) {
 	}
 }
 
-// lacking tells whether x may have taken more turns.
-func (t *turnings) lacking(x *suspect) bool {
-	for _, at := range t.placesOf(x.block) {
+// lacking returns what the answer of b begins with before turns of which there may be more; 0 if there are none.
+func (t *turnings) lacking(b *block) StackID {
+	for _, at := range t.placesOf(b) {
 		m, own := t.method(t.fs[at]), t.method(t.fs[at-1])
 		turns, others := 0, unseenTurns
 		for _, v := range t.of[t.ids.get(t.at(at))] {
@@ -138,11 +152,11 @@ func (t *turnings) lacking(x *suspect) bool {
 				turns += int(v.n)
 			}
 		}
-		if float64(turns) >= mostTurns*float64(turns+others) && !t.told(x, at) {
-			return true
+		if float64(turns) >= mostTurns*float64(turns+others) {
+			return t.t.up(b.ext, at)
 		}
 	}
-	return false
+	return 0
 }
 
 // calls reports whether a calls b in fs.
@@ -155,10 +169,10 @@ func (t *turnings) calls(fs []FrameID, a, b MethodID) bool {
 	return false
 }
 
-// told reports whether a whole stack around x that is deeper than what was recorded goes its way beyond a place.
-func (t *turnings) told(x *suspect, place int) bool {
+// told reports whether a whole stack around x that is deeper than what was recorded goes its way beyond an entry.
+func (t *turnings) told(x *suspect, entry StackID) bool {
 	for _, s := range [...]StackID{x.before, x.after} {
-		if t.t.Depth(s) > t.t.Depth(x.stack) && t.t.Depth(t.t.shared(s, x.ext)) > place {
+		if t.t.Depth(s) > t.t.Depth(x.stack) && t.t.Depth(t.t.shared(s, x.ext)) > t.t.Depth(entry) {
 			return true
 		}
 	}
