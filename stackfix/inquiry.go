@@ -169,21 +169,20 @@ func (q *inquiry) extend(b *block, p *part, x *finding) {
 	x.whole, x.inner = x.whole[:0], x.inner[:0]
 	q.found, q.met = x, reach(q.met, len(q.spots))
 	ids := q.of[p.stack]
-	first := q.first()
-	if first == 0 {
+	if !q.by.methods {
 		q.outer(b, p, ids[0])
 	}
 	if b.rooted || q.complete(b, p, ids) {
 		return
 	}
-	if q.byMethod {
+	if q.by.methods {
 		// where call sites do not tell the turns of a recursion apart, the deepest ones only have so many methods above
 		q.fs = q.t.AppendFrames(q.fs[:0], p.stack)
 		if q.comesAgain(q.fs, innerSites) {
 			return
 		}
 	}
-	for _, id := range slices.Backward(ids[first : first+innerContexts]) {
+	for _, id := range slices.Backward(q.by.inner(ids)) {
 		if q.assemble(&q.votes, id, b.time, false, 0); q.votes.enough(innerVotes) {
 			q.inner(b, p, &q.votes)
 			return
@@ -220,8 +219,7 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 func (q *inquiry) complete(b *block, p *part, ids contexts) bool {
 	all := &q.votes
 	for i := len(ids) - 1; i > 0 && q.fair; i-- {
-		n := q.wholeVotes()
-		if q.assemble(all, ids[i], b.time, true, n); !all.enough(n) || !samePhase(all.votes) {
+		if q.assemble(all, ids[i], b.time, true, q.by.votes); !all.enough(q.by.votes) || !samePhase(all.votes) {
 			continue
 		}
 		base, conf := p.base, p.baseConf

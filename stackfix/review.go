@@ -139,7 +139,7 @@ func (d *review) findPlaces(all []suspect) {
 		return
 	}
 	if d.recorded == nil {
-		d.recorded = &consensus{engine: d.engine, recorded: true, idle: make(chan *inquiry, mostIdle)}
+		d.recorded = &consensus{engine: d.engine, by: bySites, recorded: true, idle: make(chan *inquiry, mostIdle)}
 		d.recorded.call(d.w)
 	}
 	c := d.recorded

@@ -182,19 +182,11 @@ func (q *inquiry) believeVotes(b *block, p *part, votes []ballot, d, sites int) 
 	if !slices.ContainsFunc(votes, func(v ballot) bool { return v.thread == p.thread }) {
 		return false // its thread may begin otherwise
 	}
-	if len(votes) < q.wholeVotes() || slices.ContainsFunc(votes, func(v ballot) bool { return q.t.Depth(v.above) != d }) {
+	if len(votes) < q.by.votes || slices.ContainsFunc(votes, func(v ballot) bool { return q.t.Depth(v.above) != d }) {
 		return false
 	}
 	q.fs = q.t.AppendFrames(q.fs[:0], votes[0].above)
 	return q.believe(b, p, votes, q.fs, sites, unanimous(len(votes)))
-}
-
-// wholeVotes is how many must agree.
-func (q *inquiry) wholeVotes() int {
-	if q.byMethod {
-		return methodVotes
-	}
-	return wholeVotes
 }
 
 // confirm roots b by the answer that was not sure enough, if the votes are for it.
