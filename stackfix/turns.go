@@ -40,8 +40,9 @@ type turnings struct {
 	fs     []FrameID // of one stack
 	sums   []uint64  // hashes of the first so many of them
 	places []int
-	met    []int32 // by method: the stamp of the stack that it was met in
-	stamp  int32
+	met    []int32 // by method: whether it is in that stack once or again; less if it is not
+	once   int32
+	again  int32
 }
 
 // takeBackTurns takes back the answers that may lack turns of a recursion.
@@ -90,12 +91,19 @@ func (d *review) takeBackTurns() {
 // may begin: there a method is called first, and further in not by what calls it there but by others. It is valid until the next call.
 func (t *turnings) placesOf(b *block) []int {
 	t.met = reach(t.met, t.methods)
-	t.stamp++
+	t.once, t.again = t.again+1, t.again+2
 	t.stack(b.ext)
+	for _, f := range t.fs {
+		if met := &t.met[t.method(f)]; *met < t.once {
+			*met = t.once
+		} else {
+			*met = t.again
+		}
+	}
 	t.places = t.places[:0]
 	for i := 1; i <= len(t.fs)-t.t.Depth(b.stack) && i+turnFrames < len(t.fs); i++ {
-		if m := t.method(t.fs[i]); t.met[m] != t.stamp {
-			t.met[m] = t.stamp
+		if met := &t.met[t.method(t.fs[i])]; *met == t.again {
+			*met = t.once // for what is further in
 			if t.enters(t.fs[i-1:]) {
 				t.places = append(t.places, i)
 			}
