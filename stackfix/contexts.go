@@ -31,18 +31,3 @@ func (c *consensus) letter(f FrameID) uint32 {
 	}
 	return f
 }
-
-// inward is the hash of frames, h being that of all but the innermost one. That of the inner n frames alone is
-// less by the hash of the others times mul to the power of n.
-func inward(h uint64, f FrameID) uint64 { return h*mul + uint64(f) + 1 }
-
-// siteWeight is mul to the power of each of contextSites.
-var siteWeight = func() (w [len(contextSites)]uint64) {
-	for i, n := range contextSites {
-		w[i] = 1
-		for range n {
-			w[i] *= mul
-		}
-	}
-	return w
-}()

@@ -72,7 +72,7 @@ func (e *engine) question(truth, answer StackID) (key [2]uint64) {
 	for i, s := range [...]StackID{truth, answer} {
 		for s != 0 {
 			callers, f := e.t.Node(s)
-			key[i] = key[i]*mul + uint64(f) + 1
+			key[i] = hashOn(key[i], f)
 			s = callers
 		}
 	}

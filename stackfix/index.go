@@ -364,7 +364,7 @@ func (x *index) lay(e *engine, s StackID, n int) {
 	for i := n - 1; i >= 0; i-- {
 		callers, f := e.t.Node(s)
 		m := e.method(f)
-		h = h*mul + uint64(m) + 1
+		h = hashOn(h, m)
 		ps[i] = place{h, m, callers}
 		s = callers
 	}

@@ -37,15 +37,6 @@ func (x *pieces) reset() {
 // meetShort, and the former alone.
 type calling struct{ long, short, context uint64 }
 
-// outerWeight is what a method counts in such a hash for each that calls it: mul to its power.
-var outerWeight = func() (w [meetContext + 1]uint64) {
-	w[0] = 1
-	for i := range w[1:] {
-		w[i+1] = w[i] * mul
-	}
-	return w
-}()
-
 // callingOf returns the hashes of meetContext methods and their caller, innermost first.
 func callingOf(ms []MethodID) (c calling) {
 	for i, m := range ms[:meetContext+1] {
@@ -56,21 +47,20 @@ func callingOf(ms []MethodID) (c calling) {
 
 // add adds method i of a calling.
 func (c *calling) add(m MethodID, i int) {
-	x := uint64(m) + 1
-	c.long = c.long*mul + x
+	c.long = hashOn(c.long, m)
 	if i < meetContext {
-		c.context = c.context*mul + x
+		c.context = hashOn(c.context, m)
 	}
 	if i >= meetContext-meetShort {
-		c.short = c.short*mul + x
+		c.short = hashOn(c.short, m)
 	}
 }
 
 // next makes the hashes of ms[:meetContext+1] those of ms[1:meetContext+2].
 func (c *calling) next(ms []MethodID) {
-	c.long = (c.long-(uint64(ms[0])+1)*outerWeight[meetContext])*mul + uint64(ms[meetContext+1]) + 1
-	c.context = (c.context-(uint64(ms[0])+1)*outerWeight[meetContext-1])*mul + uint64(ms[meetContext]) + 1
-	c.short = (c.short-(uint64(ms[meetContext-meetShort])+1)*outerWeight[meetShort])*mul + uint64(ms[meetContext+1]) + 1
+	c.long = hashOn(c.long-(uint64(ms[0])+1)*powers[meetContext], ms[meetContext+1])
+	c.context = hashOn(c.context-(uint64(ms[0])+1)*powers[meetContext-1], ms[meetContext])
+	c.short = hashOn(c.short-(uint64(ms[meetContext-meetShort])+1)*powers[meetShort], ms[meetContext+1])
 }
 
 // learnPieces collects those of all recorded stacks. Their innermost frames are no call sites.

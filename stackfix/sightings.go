@@ -114,7 +114,7 @@ func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 			if len(c.fs) > k && i >= c.by.first { // the innermost frame is no call site
 				h := uint64(0)
 				for _, f := range c.fs[:k] {
-					h = inward(h, c.letter(f))
+					h = hashOn(h, c.letter(f))
 				}
 				x[i] = int32(c.ids.add(h^uint64(i))) + 1
 				c.ends[c.letter(c.fs[k-1])] |= 1 << i
@@ -276,7 +276,7 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 			path = append(path[:0], waypoint{stack: a})
 		}
 		for _, s := range slices.Backward(c.way) {
-			path = append(path, waypoint{s, inward(path[len(path)-1].hash, c.letter(c.t.Frame(s)))})
+			path = append(path, waypoint{s, hashOn(path[len(path)-1].hash, c.letter(c.t.Frame(s)))})
 		}
 		last = s
 		end := path[len(path)-1].hash
@@ -285,7 +285,7 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 			if from < 0 || c.ends[f]>>i&1 == 0 {
 				continue
 			}
-			if id := c.ids.get((end - path[from].hash*siteWeight[i]) ^ uint64(i)); id >= 0 {
+			if id := c.ids.get((end - path[from].hash*powers[contextSites[i]]) ^ uint64(i)); id >= 0 {
 				x := ending{spot{int32(id), path[from].stack}, at[s]}
 				at[s] = uint32(len(ends))
 				if len(ends) == cap(ends) {

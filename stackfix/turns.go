@@ -192,20 +192,11 @@ func (t *turnings) stack(s StackID) {
 	t.fs = t.t.AppendFrames(t.fs[:0], s)
 	t.sums = append(t.sums[:0], 0)
 	for i, f := range t.fs {
-		t.sums = append(t.sums, inward(t.sums[i], f))
+		t.sums = append(t.sums, hashOn(t.sums[i], f))
 	}
 }
 
 // at returns the hash of the frames from a place on.
 func (t *turnings) at(place int) uint64 {
-	return t.sums[place+turnFrames] - t.sums[place]*turnWeight
+	return t.sums[place+turnFrames] - t.sums[place]*powers[turnFrames]
 }
-
-// turnWeight is mul to the power of turnFrames.
-var turnWeight = func() uint64 {
-	w := uint64(1)
-	for range turnFrames {
-		w *= mul
-	}
-	return w
-}()

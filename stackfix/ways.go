@@ -14,15 +14,9 @@ type stretches struct {
 	n       []int32   // of each: in how many stacks it is
 }
 
-// outward is the hash of methods, h being that of all but the outermost one.
-func outward(h uint64, m MethodID) uint64 { return h*mul + uint64(m) + 1 }
-
 // learn counts the stretches of different stacks. Their innermost frames are no call sites.
 func (x *stretches) learn(c *consensus) {
-	innermost := uint64(1) // what a method weighs in the hash of a stretch that it is the innermost one of
-	for range x.length - 1 {
-		innermost *= mul
-	}
+	innermost := powers[x.length-1] // what a method weighs in the hash of a stretch that it is the innermost one of
 	seen := stackSet{of: make([]uint8, c.t.Len())}
 	seen.reset()
 	var ms []MethodID
@@ -44,10 +38,10 @@ func (x *stretches) learn(c *consensus) {
 			caller := ms[k+x.length] // of the stretch from k on, once it is one
 			if k >= 0 {
 				x.count(h)
-				x.count(outward(h, caller))
+				x.count(hashOn(h, caller))
 				h -= (uint64(ms[k]) + 1) * innermost
 			}
-			h = outward(h, caller)
+			h = hashOn(h, caller)
 		}
 	}
 }
@@ -76,8 +70,8 @@ func (x *stretches) alsoCalled(c *consensus, fs []FrameID, m MethodID) bool {
 	x.learned.Do(func() { x.learn(c) })
 	h := uint64(0)
 	for _, f := range slices.Backward(fs[:x.length]) {
-		h = outward(h, c.method(f))
+		h = hashOn(h, c.method(f))
 	}
 	all := x.seen(h)
-	return float64(all-x.seen(outward(h, m))) > otherWays*float64(all)
+	return float64(all-x.seen(hashOn(h, m))) > otherWays*float64(all)
 }
