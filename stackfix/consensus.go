@@ -278,11 +278,14 @@ func (c *consensus) local(w *world) {
 	})
 }
 
-// part returns what is known of b, of which other evidence says that it begins with base.
-func (c *consensus) part(known *bases, b *block, base StackID) part {
+// part returns what is known of b of r, of which other evidence says that it begins with base.
+func (c *consensus) part(known *bases, r *run, b *block, base StackID) part {
 	p := *c.parts[b]
 	if p.conf < c.minConf {
 		p.stack = b.stack
+	}
+	if c.beginsOtherwise(r, b, p.base) {
+		p.base, p.stack = 0, b.stack // who votes came another way
 	}
 	if c.t.Depth(p.base) <= c.t.Depth(base) || p.baseConf < c.minConf {
 		p.base, p.baseConf = base, baseConfidence

@@ -241,10 +241,7 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 			}
 			part := part{base: base[k], baseConf: baseConfidence, stack: b.stack}
 			if parts.parts[b] != nil {
-				part = parts.part(known, b, base[k])
-				if e.beginsOtherwise(r, b, part.base) {
-					part.base, part.baseConf = base[k], baseConfidence
-				}
+				part = parts.part(known, r, b, base[k])
 			}
 			part.base = e.short.outer(part.base, b.time)
 			part.stack = e.short.inner(part.stack, b)
