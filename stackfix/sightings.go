@@ -285,7 +285,7 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 			if from < 0 || c.ends[f]>>i&1 == 0 {
 				continue
 			}
-			if id := c.ids.get((end - path[from].hash*powers[contextSites[i]]) ^ uint64(i)); id >= 0 {
+			if id := c.ids.get((end - path[from].hash*powers[k]) ^ uint64(i)); id >= 0 {
 				x := ending{spot{int32(id), path[from].stack}, at[s]}
 				at[s] = uint32(len(ends))
 				if len(ends) == cap(ends) {

@@ -45,7 +45,7 @@ func (c *consensus) call(w *world) {
 		from[i+1] += from[i]
 	}
 	n := from[len(w.runs)]
-	all, order := make([]witness, n), make([]turn, n)
+	all, order := make([]witness, n), make([]seat, n)
 	c.each(len(w.runs), func(i int) {
 		q := c.inquiry()
 		defer q.end()
@@ -59,7 +59,7 @@ func (c *consensus) call(w *world) {
 				x.stack = b.ext
 			}
 			x.between(q, b.before, b.after)
-			all[k], order[k] = x, turn{x.time, int32(c.t.Depth(x.stack)), int32(k)}
+			all[k], order[k] = x, seat{x.time, int32(c.t.Depth(x.stack)), int32(k)}
 			k++
 		}
 	})
@@ -68,7 +68,7 @@ func (c *consensus) call(w *world) {
 	}
 	c.witnesses, c.times, c.stackOf = make([]witness, n), make([]int64, n), make([]int32, n)
 	var stacks numbering
-	for i, x := range mergeTurns(order) {
+	for i, x := range mergeSeats(order) {
 		c.witnesses[i] = all[x.at]
 		c.times[i] = x.time
 		s := all[x.at].stack
@@ -121,16 +121,16 @@ func (c *consensus) votes(b *block) bool {
 	return b.stack != 0 && !c.recorded
 }
 
-// A turn is when a witness is called: in order of time, and of those at one time the shallowest first.
-type turn struct {
+// A seat is when a witness is called: in order of time, and of those at one time the shallowest first.
+type seat struct {
 	time  int64
 	depth int32
 	at    int32 // its number
 }
 
-// mergeTurns sorts turns, which are long stretches that are sorted: those of runs, but for turns at one time.
-func mergeTurns(all []turn) []turn {
-	compare := func(a, b turn) int {
+// mergeSeats sorts seats, which are long stretches that are sorted: those of runs, but for those of one time.
+func mergeSeats(all []seat) []seat {
+	compare := func(a, b seat) int {
 		if a.time != b.time { // as nearly always
 			return cmp.Compare(a.time, b.time)
 		}
@@ -143,7 +143,7 @@ func mergeTurns(all []turn) []turn {
 		}
 	}
 	from = append(from, len(all))
-	into := make([]turn, len(all))
+	into := make([]seat, len(all))
 	for len(from) > 2 {
 		next := from[:1]
 		for i := 0; i+1 < len(from); i += 2 {
