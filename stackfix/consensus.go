@@ -103,9 +103,12 @@ func (e *engine) newConsensus(w *world, left map[*block]remnant) *consensus {
 				if x, ok := left[b]; ok {
 					p.stack, p.conf = x.stack, x.conf
 				}
+				cut += int(b.n)
+				if b.evidence {
+					continue
+				}
 				c.parts[b] = p
 				open = append(open, b)
-				cut += int(b.n)
 			}
 		}
 	}

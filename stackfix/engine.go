@@ -229,7 +229,7 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 		repairs = repairs[:0]
 		for k := range r.blocks {
 			b := &r.blocks[k]
-			if b.cut == Whole {
+			if b.cut == Whole || b.evidence {
 				continue
 			}
 			first, n := e.section.clip(r.thread, b.first, b.n)

@@ -102,6 +102,37 @@ func walk(tree *stacks.Tree, seed uint64, threads, samples int) ([]recorded, [][
 	return out, truth
 }
 
+// TestSamplesOnly: what only evidence has no repair, and what is repaired by it is repaired as before.
+func TestSamplesOnly(t *testing.T) {
+	for seed := range uint64(6) {
+		tree := stacks.NewTree()
+		threads, _ := walk(tree, seed, 3, 1500)
+		all := fix(tree, site{}, threads, Options{Bridge: testBridge})
+		some := fix(tree, site{}, threads, Options{Bridge: testBridge, SamplesOnly: true})
+		left, known := 0, 0
+		for i := range threads {
+			got := map[int32]Repair{}
+			for _, r := range some.Repairs[i] {
+				got[r.Index] = r
+			}
+			for _, r := range all.Repairs[i] {
+				x, ok := got[r.Index]
+				if evidence := threads[i].Samples[r.Index].Evidence; evidence && !ok {
+					left++
+					continue
+				}
+				require.True(t, ok, "every cut sample has a repair")
+				if r.How != Bridge {
+					known++
+				}
+				require.Equal(t, r, x)
+			}
+		}
+		require.NotZero(t, left)
+		require.NotZero(t, known)
+	}
+}
+
 func TestFixProperties(t *testing.T) {
 	for seed := range uint64(6) {
 		tree := stacks.NewTree()

@@ -65,7 +65,7 @@ type Sample struct {
 	// has one suspect less.
 	Suspect uint8
 	// Evidence marks the stack of another event: an exception, an allocation. It is
-	// evidence like any other sample and is repaired too; the mark is the caller's own.
+	// evidence like any other sample, and is repaired too unless Options.SamplesOnly says otherwise.
 	Evidence bool
 }
 
@@ -158,6 +158,9 @@ type Options struct {
 	// Each calls f for 0 to n-1, for several at once if it likes, and returns when all are done.
 	// nil calls one after the other. The result is the same.
 	Each func(n int, f func(i int))
+	// SamplesOnly leaves out the repairs of samples that are marked as Evidence, unless their stack is also that of a sample
+	// before or after in a row. They are evidence for the others all the same.
+	SamplesOnly bool
 	// Workers is how many calls of f run at once at most. What is worth it for several only is not
 	// done for one, which 0 means, too.
 	Workers int
@@ -167,8 +170,8 @@ type Options struct {
 const DefaultConfidence = 0.9
 
 // A Result holds the repairs of every thread, in the order of the threads, and
-// per thread, in the order of the samples, every sample that has a Cut in one of them; none where
-// Options.Found takes them.
+// per thread, in the order of the samples, every sample that has a Cut in one of them, but for those that Options.SamplesOnly leaves
+// out; none where Options.Found takes them.
 type Result struct {
 	Repairs [][]Repair
 	Stats   Stats

@@ -107,6 +107,7 @@ type block struct {
 	seconded                 bool // guess is what a second opinion says too
 	given                    bool // rooted from the start, and counted in the world
 	follows                  bool // the block before in the run ended where it begins
+	evidence                 bool // nobody asks for its answer
 }
 
 // guesses tells whether an answer was found that puts frames back, but is not sure enough.
@@ -148,6 +149,7 @@ func (e *engine) scan(at position, begin func(thread int), add func(b *block) bo
 			}
 			if !brk && !isFirst && b.orig == s.Stack && b.cut == s.Cut && b.dropped == s.Suspect {
 				b.n++
+				b.evidence = b.evidence && s.Evidence
 				j++
 				continue
 			}
@@ -157,7 +159,7 @@ func (e *engine) scan(at position, begin func(thread int), add func(b *block) bo
 			if brk {
 				begin(ti)
 			}
-			b = block{first: j, n: 1, time: s.Time, orig: s.Stack, cut: s.Cut, dropped: s.Suspect, conf: 1}
+			b = block{first: j, n: 1, time: s.Time, orig: s.Stack, cut: s.Cut, dropped: s.Suspect, conf: 1, evidence: e.opts.SamplesOnly && s.Evidence}
 			j++
 		}
 		if j > at.sample && !add(&b) {

@@ -105,7 +105,9 @@ func selected(p *profile.Profile, c *Config) {
 
 func repair(p *profile.Profile, c *Config) {
 	if slices.Contains(c.Tracks, "cpu") && sampled(p) || len(p.Weights) > 0 {
-		tracefix.Repair(p, c.repairOptions())
+		o := c.repairOptions()
+		o.SamplesOnly = !c.wantsOwn() // which may look at the stacks of other events before these are dropped
+		tracefix.Repair(p, o)
 	}
 }
 

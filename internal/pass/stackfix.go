@@ -22,12 +22,19 @@ const DefaultConfidence = stackfix.DefaultConfidence
 // Where the trace still holds those repairs one by one, with what they bridged, they stay as they are,
 // and so does a stack with a bridge.
 func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
-	st, _ := FixStacksContext(context.Background(), p, minConfidence) // it does not end
+	st, _ := FixStacksContext(context.Background(), p, FixOptions{MinConfidence: minConfidence}) // it does not end
 	return st
 }
 
+// FixOptions are how FixStacksContext repairs.
+type FixOptions struct {
+	MinConfidence float64 // as in FixStacks
+	// SamplesOnly leaves the stacks of events that have no profile.Value as they are: they are evidence only.
+	SamplesOnly bool
+}
+
 // FixStacksContext is FixStacks until ctx ends: then no sample and no thread was changed, and its error is returned.
-func FixStacksContext(ctx context.Context, p *profile.Profile, minConfidence float64) (stackfix.Stats, error) {
+func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (stackfix.Stats, error) {
 	if err := ctx.Err(); err != nil {
 		return stackfix.Stats{}, err
 	}
@@ -35,14 +42,14 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, minConfidence flo
 		return stackfix.Stats{}, nil
 	}
 	if p.Meta.Repaired {
-		minConfidence = 2
+		o.MinConfidence = 2
 	}
 	bridged := p.Table.Bridged()
-	opts := fixOptions(p, minConfidence)
+	opts := o.options(p)
 	nested := map[*profile.Thread]*taskAnswers{}
 	if !p.Meta.Repaired {
 		var err error
-		if nested, err = resolveTasks(ctx, p, cmp.Or(minConfidence, DefaultConfidence)); err != nil {
+		if nested, err = resolveTasks(ctx, p, cmp.Or(o.MinConfidence, DefaultConfidence)); err != nil {
 			return stackfix.Stats{}, err
 		}
 	}
@@ -99,6 +106,7 @@ func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from 
 			c := t.Samples.Cursor()
 			c.Seek(from)
 			answers := known.from(from)
+			values := t.Values.Cursor()
 			var s profile.Sample
 			for i := from; c.Read(&s); i++ {
 				out := stackfix.Sample{
@@ -106,7 +114,7 @@ func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from 
 					Stack:    s.Stack,
 					Cut:      cutOf[s.Cut],
 					Suspect:  s.Suspect,
-					Evidence: s.Type == profile.SampleEvent,
+					Evidence: s.Type == profile.SampleEvent && len(values.Of(i)) == 0,
 				}
 				if bridged != nil && bridged[s.Stack] {
 					out.Cut = stackfix.Whole
@@ -125,11 +133,12 @@ func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from 
 
 var cutOf = [...]stackfix.Cut{profile.Whole: stackfix.Whole, profile.CutDepth: stackfix.Depth, profile.CutBytes: stackfix.Bytes, profile.CutBroken: stackfix.Broken}
 
-// fixOptions are those for p, on all processors that there are.
-func fixOptions(p *profile.Profile, minConfidence float64) stackfix.Options {
+// options are those for p, on all processors that there are.
+func (o *FixOptions) options(p *profile.Profile) stackfix.Options {
 	return stackfix.Options{
 		Bridge:        BridgeFrame(p.Table),
-		MinConfidence: minConfidence,
+		MinConfidence: o.MinConfidence,
+		SamplesOnly:   o.SamplesOnly,
 		Each:          relay.Each,
 		Workers:       relay.Workers(),
 	}

@@ -90,7 +90,7 @@ func TestFixStacksOnAllProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, n := range []int{1, 3} {
 		runtime.GOMAXPROCS(n)
-		assert.Equal(t, n, fixOptions(deep(100), 0).Workers)
+		assert.Equal(t, n, new(FixOptions).options(deep(100)).Workers)
 	}
 }
 
@@ -99,6 +99,65 @@ func TestBridgeFrameIsOne(t *testing.T) {
 	a := BridgeFrame(tab)
 	assert.Equal(t, a, BridgeFrame(tab))
 	assert.Equal(t, profile.Bridge, tab.MethodOf(a).Full())
+}
+
+// TestSamplesOnly: stacks of events are evidence and stay as they were recorded, but for those that weigh something.
+func TestSamplesOnly(t *testing.T) {
+	read := func() (*profile.Profile, *profile.Thread) {
+		p := deep(100)
+		th := p.Threads[0]
+		var mixed profile.Samples
+		p.Weights = []profile.Weight{{Name: "alloc"}}
+		for i, s := range th.Samples.All() {
+			e := s
+			e.Type = profile.SampleEvent
+			e.Stack = p.Table.Push(e.Stack, profile.FrameID(0)) // or it is in a row with the sample
+			mixed.Append(e)
+			if i%3 == 0 {
+				th.Values.Append(profile.Value{Index: int32(2 * i), Amount: 1})
+			}
+			mixed.Append(s)
+		}
+		th.Values.Done()
+		th.Samples = mixed
+		return p, th
+	}
+	p, all := read()
+	FixStacks(p, 0.9)
+	recorded, some := read()
+	_, err := FixStacksContext(t.Context(), recorded, FixOptions{MinConfidence: 0.9, SamplesOnly: true})
+	require.NoError(t, err)
+	old, now, values := all.Repairs.Cursor(), some.Repairs.Cursor(), all.Values.Cursor()
+	left, weighs, samples := 0, 0, 0
+	var repaired []profile.StackID
+	for _, s := range all.Samples.All() {
+		repaired = append(repaired, s.Stack)
+	}
+	for i, s := range some.Samples.All() {
+		was, is := old.Of(i), now.Of(i)
+		if was == nil {
+			assert.Nil(t, is)
+			continue
+		}
+		switch valued := len(values.Of(i)) > 0; {
+		case s.Type == profile.SampleEvent && !valued:
+			left++
+			assert.Nil(t, is)
+			assert.Equal(t, was.Recorded, s.Stack)
+			continue
+		case valued:
+			weighs++
+		default:
+			samples++
+		}
+		if assert.NotNil(t, is) {
+			assert.Equal(t, *was, *is)
+			assert.Equal(t, repaired[i], s.Stack)
+		}
+	}
+	assert.NotZero(t, left)
+	assert.NotZero(t, weighs)
+	assert.NotZero(t, samples)
 }
 
 func TestDropEvidenceKeepsRepairsWithTheirSamples(t *testing.T) {
