@@ -69,16 +69,19 @@ type part struct {
 // changes nothing that another one asks for: see inquiry.
 type consensus struct {
 	*engine
-	parts     map[*block]*part
-	witnesses []witness // in order of time
-	times     []int64   // of these
-	stackOf   []int32   // of these: the number of its stack
-	stacks    []called  // the different ones, in the order of their first witnesses
-	nodes     []StackID // that these go through, callers before what they call
-	fair      bool      // most samples are whole
-	recorded  bool      // who was not recorded whole is no witness, and all who were vote: see review
-	ways      stretches // of wayMethods
-	longWays  stretches // of longWay
+	w         *world
+	parts     map[*block]*part // of the open blocks that are asked for
+	listened  bool             // what follows is known, but for ways
+	witnesses []witness        // in order of time
+	times     []int64          // of these
+	stackOf   []int32          // of these: the number of its stack
+	stacks    []called         // the different ones, in the order of their first witnesses
+	nodes     []StackID        // that these go through, callers before what they call
+	fair      bool             // most samples are whole
+	sole      *soleCallers     // nil: they are not believed
+	recorded  bool             // who was not recorded whole is no witness, and all who were vote: see review
+	ways      stretches        // of wayMethods
+	longWays  stretches        // of longWay
 
 	by spelling // of contexts
 	asked
@@ -90,56 +93,71 @@ type consensus struct {
 	idle chan *inquiry
 }
 
-// newConsensus finds what is known of the stacks of w that have no answer, given what is left of answers that were
+func (e *engine) newConsensus(w *world) *consensus {
+	return &consensus{engine: e, w: w, ways: stretches{length: wayMethods}, longWays: stretches{length: longWay}, idle: make(chan *inquiry, mostIdle)}
+}
+
+// find finds what is known of the stacks of samples that have no answer, or of those of other events, given what is left of answers that were
 // taken back.
-func (e *engine) newConsensus(w *world, left map[*block]remnant) *consensus {
-	c := &consensus{engine: e, by: bySites, parts: map[*block]*part{}, ways: stretches{length: wayMethods}, longWays: stretches{length: longWay}, idle: make(chan *inquiry, mostIdle)}
+func (c *consensus) find(evidence bool, left map[*block]remnant) {
+	c.parts = map[*block]*part{}
 	var open []*block
-	cut := 0
-	for i := range w.runs {
-		for k := range w.runs[i].blocks {
-			if b := &w.runs[i].blocks[k]; !b.rooted && !b.bridged && b.stack != 0 {
-				p := &part{thread: w.runs[i].thread, stack: b.stack, conf: 1, shortest: math.MaxInt}
+	for i := range c.w.runs {
+		for k := range c.w.runs[i].blocks {
+			if b := &c.w.runs[i].blocks[k]; b.open() && b.evidence == evidence {
+				p := &part{thread: c.w.runs[i].thread, stack: b.stack, conf: 1, shortest: math.MaxInt}
 				if x, ok := left[b]; ok {
 					p.stack, p.conf = x.stack, x.conf
-				}
-				cut += int(b.n)
-				if b.evidence {
-					continue
 				}
 				c.parts[b] = p
 				open = append(open, b)
 			}
 		}
 	}
-	if len(open) == 0 || e.minConf > 1 {
-		return c
+	if len(open) == 0 || c.minConf > 1 {
+		return
 	}
-	c.fair = float64(cut) <= mostlyWhole*float64(w.samples)
-	var sole *soleCallers // needs nothing of the witnesses
-	c.each(2, func(i int) {
-		switch {
-		case i == 0:
-			c.call(w)
-		case c.minConf <= soleConfidence:
-			sole = c.learnSole(w)
-		}
-	})
+	c.listen()
 	if c.stopped() {
-		return c
+		return
 	}
-	c.local(w)
+	c.local()
+	c.by = bySites
 	c.answerAll(open)
 	if !c.byName {
 		c.by = byMethods
 		c.answerAll(slices.DeleteFunc(slices.Clone(open), func(b *block) bool { return b.rooted }))
 	}
 	if c.stopped() {
-		return c
+		return
 	}
-	c.followSole(sole, open)
+	c.followSole(open)
 	c.asked = asked{} // only the parts are asked for from here on
-	return c
+}
+
+// listen finds out who has a say, once: answers by votes are not heard.
+func (c *consensus) listen() {
+	if c.listened {
+		return
+	}
+	c.listened = true
+	cut := 0
+	for i := range c.w.runs {
+		for k := range c.w.runs[i].blocks {
+			if b := &c.w.runs[i].blocks[k]; b.open() {
+				cut += int(b.n)
+			}
+		}
+	}
+	c.fair = float64(cut) <= mostlyWhole*float64(c.w.samples)
+	c.each(2, func(i int) {
+		switch {
+		case i == 0:
+			c.call()
+		case c.minConf <= soleConfidence: // needs nothing of the witnesses
+			c.sole = c.learnSole(c.w)
+		}
+	})
 }
 
 // keep keeps what is left of answers that were taken back since.
@@ -228,7 +246,7 @@ func (q *inquiry) end() {
 }
 
 // local finds what many whole stacks of the thread begin with, before and after.
-func (c *consensus) local(w *world) {
+func (c *consensus) local() {
 	type local struct {
 		open  []*block
 		times []int64   // of the whole stacks
@@ -236,13 +254,14 @@ func (c *consensus) local(w *world) {
 	}
 	of := map[int]*local{}
 	var threads []*local
-	for i := range w.runs {
-		for k := range w.runs[i].blocks {
-			if b := &w.runs[i].blocks[k]; c.parts[b] != nil {
-				x := of[w.runs[i].thread]
+	for i := range c.w.runs {
+		r := &c.w.runs[i]
+		for k := range r.blocks {
+			if b := &r.blocks[k]; c.parts[b] != nil {
+				x := of[r.thread]
 				if x == nil {
 					x = &local{}
-					of[w.runs[i].thread] = x
+					of[r.thread] = x
 					threads = append(threads, x)
 				}
 				x.open = append(x.open, b)

@@ -1,7 +1,9 @@
 package stackfix
 
 import (
+	"cmp"
 	"math/bits"
+	"slices"
 
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
@@ -89,6 +91,11 @@ func (s *solver) fix(threads []Thread, which []int, res *Result) {
 
 // fixWorld repairs a world, hands on what it found and counts it in res.
 func (s *solver) fixWorld(w *world, res *Result) {
+	if s.section == nil {
+		res.Stats.Samples += w.samples
+	} else {
+		res.Stats.Samples += s.section.samples
+	}
 	s.cal, s.least = calibration{}, fewCalls
 	open := w.open()
 	if open {
@@ -104,15 +111,32 @@ func (s *solver) fixWorld(w *world, res *Result) {
 		d.takeBack()
 		d.takeBackTurns()
 	}
-	parts := s.newConsensus(w, d.left)
-	if reviewed && !s.stopped() {
-		s.lastOpinion(parts, d)
-		d.takeBack()
-		parts.keep(d.left)
+	c := s.newConsensus(w)
+	found := make([][]Repair, len(w.runs))
+	// What others vote for is no evidence, so samples come first: their repairs do not depend on whether those of other events are asked for.
+	for _, evidence := range []bool{false, true} {
+		if !w.cut(evidence) || evidence && s.opts.SamplesOnly || s.stopped() {
+			continue
+		}
+		c.find(evidence, d.left)
+		if reviewed && !s.stopped() {
+			s.lastOpinion(c, d)
+			d.takeBack()
+			c.keep(d.left)
+		}
+		if !s.stopped() {
+			s.takeBackOthers(w) // those of the votes, and of the last opinion
+			s.result(w, c, evidence, found, res)
+		}
 	}
-	if !s.stopped() {
-		s.takeBackOthers(w) // those of the votes, and of the last opinion
-		s.result(w, parts, res)
+	if s.stopped() {
+		return
+	}
+	for i, repairs := range found {
+		if len(repairs) > 0 {
+			slices.SortFunc(repairs, func(a, b Repair) int { return cmp.Compare(a.Index, b.Index) })
+			s.opts.Found(w.runs[i].thread, repairs)
+		}
 	}
 }
 
@@ -192,8 +216,8 @@ func (e *engine) dropSuspects(w *world) {
 	}
 }
 
-// result hands on the repairs of w, and counts them in res.
-func (e *engine) result(w *world, parts *consensus, res *Result) {
+// result adds the repairs of samples, or of other events, to those that were found of each run of w, and counts them in res.
+func (e *engine) result(w *world, c *consensus, evidence bool, found [][]Repair, res *Result) {
 	bridged := map[[2]StackID]StackID{} // by base and recorded stack
 	var fs []FrameID
 	export := func(b *block, base, stack StackID) StackID {
@@ -213,23 +237,19 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 		return s
 	}
 	st := &res.Stats
-	if e.section == nil {
-		st.Samples += w.samples
-	} else {
-		st.Samples += e.section.samples
-	}
 	known := e.newBases(w)
-	var repairs []Repair
 	for i := range w.runs {
 		if e.stopped() {
 			return
 		}
 		r := &w.runs[i]
+		if !r.cut(evidence) {
+			continue
+		}
 		base := known.of(r)
-		repairs = repairs[:0]
 		for k := range r.blocks {
 			b := &r.blocks[k]
-			if b.cut == Whole || b.evidence {
+			if b.cut == Whole || b.evidence != evidence {
 				continue
 			}
 			first, n := e.section.clip(r.thread, b.first, b.n)
@@ -240,8 +260,8 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 				b.dropped, b.conf, b.how = 0, 0, Bridge
 			}
 			part := part{base: base[k], baseConf: baseConfidence, stack: b.stack}
-			if parts.parts[b] != nil {
-				part = parts.part(known, r, b, base[k])
+			if c.parts[b] != nil {
+				part = c.part(known, r, b, base[k])
 			}
 			part.base = e.short.outer(part.base, b.time)
 			part.stack = e.short.inner(part.stack, b)
@@ -268,10 +288,7 @@ func (e *engine) result(w *world, parts *consensus, res *Result) {
 				st.Cut += int(n)
 			}
 			rep.Index, rep.N = first, n
-			repairs = append(repairs, rep)
-		}
-		if len(repairs) > 0 {
-			e.opts.Found(r.thread, repairs)
+			found[i] = append(found[i], rep)
 		}
 	}
 }

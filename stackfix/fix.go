@@ -35,7 +35,7 @@ func FixContext(ctx context.Context, tree *stacks.Tree, frames Frames, threads [
 	}
 	var s *solver
 	for _, p := range processes {
-		n, cut := look(ends, threads, of[p])
+		n, cut := look(ends, threads, of[p], opts.SamplesOnly)
 		if ends.stopped() {
 			break
 		}
@@ -55,12 +55,12 @@ func FixContext(ctx context.Context, tree *stacks.Tree, frames Frames, threads [
 	return res, nil
 }
 
-// look tells whether a sample of these threads is cut; if none is, also how many
+// look tells whether a sample of these threads is cut whose repair is asked for; if none is, also how many
 // there are.
-func look(ends *stop, threads []Thread, which []int) (n int, cut bool) {
+func look(ends *stop, threads []Thread, which []int, samplesOnly bool) (n int, cut bool) {
 	for _, i := range which {
 		for s := range threads[i].from(0) {
-			if s.Cut != Whole || ends.stoppedAt(n) {
+			if s.Cut != Whole && !(s.Evidence && samplesOnly) || ends.stoppedAt(n) {
 				return 0, true
 			}
 			n++

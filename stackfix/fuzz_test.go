@@ -10,7 +10,7 @@ import (
 
 // FuzzFix repairs whatever stacks bytes make: nothing may panic, every sample with a
 // cut gets one answer, and a repaired stack ends with the frames that were recorded. Whether threads are
-// searched side by side makes no difference.
+// searched side by side makes no difference, nor to samples whether other stacks are repaired, too.
 //
 // Each byte is one step of a thread: it returns from calls, calls, is sampled, or ends.
 func FuzzFix(f *testing.F) {
@@ -60,7 +60,7 @@ func FuzzFix(f *testing.F) {
 						th.Breaks = append(th.Breaks, int64(i))
 					}
 				default:
-					s := Sample{Time: int64(i), Cut: Whole}
+					s := Sample{Time: int64(i), Cut: Whole, Evidence: b&8 != 0}
 					fs := stack
 					if len(fs) >= limit {
 						fs = fs[len(fs)-limit:]
@@ -80,6 +80,7 @@ func FuzzFix(f *testing.F) {
 			tree, threads = record()
 			require.Equal(t, alone, fix(tree, by, threads, Options{Bridge: testBridge, Each: atOnce, Workers: 3}))
 			require.Equal(t, n, tree.Len())
+			requireSamplesOnly(t, tree, by, threads, alone)
 		}
 		tree, threads := record()
 		for _, by := range []struct {

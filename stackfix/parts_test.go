@@ -113,7 +113,7 @@ func TestLongContext(t *testing.T) {
 			}
 			s := newSolver(tree, site{}, Options{Bridge: testBridge})
 			w, _ := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
-			s.newConsensus(w, nil)
+			s.newConsensus(w).find(false, nil)
 			for b := range w.runs[0].all() {
 				if b.cut == Depth {
 					assert.Equal(t, x.whole, b.rooted)

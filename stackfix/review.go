@@ -139,8 +139,8 @@ func (d *review) findPlaces(all []suspect) {
 		return
 	}
 	if d.recorded == nil {
-		d.recorded = &consensus{engine: d.engine, by: bySites, recorded: true, idle: make(chan *inquiry, mostIdle)}
-		d.recorded.call(d.w)
+		d.recorded = &consensus{engine: d.engine, w: d.w, by: bySites, recorded: true, idle: make(chan *inquiry, mostIdle)}
+		d.recorded.call()
 	}
 	c := d.recorded
 	// What an answer holds from each place on is asked for like what is known of an open block.

@@ -118,8 +118,8 @@ func (x *soleCallers) climb(e *engine, s StackID) (up []FrameID, rooted bool) {
 
 // followSole puts the callers that must have called what is known of open blocks above that, and
 // roots those where that is all, unless a recursion is cut or the whole stacks around begin otherwise.
-func (c *consensus) followSole(sole *soleCallers, open []*block) {
-	if sole == nil {
+func (c *consensus) followSole(open []*block) {
+	if c.sole == nil {
 		return
 	}
 	type found struct {
@@ -136,7 +136,7 @@ func (c *consensus) followSole(sole *soleCallers, open []*block) {
 		}
 		x, ok := known[p.stack]
 		if !ok {
-			up, begins := sole.climb(c.engine, p.stack)
+			up, begins := c.sole.climb(c.engine, p.stack)
 			c.fs = c.t.AppendFrames(append(c.fs[:0], up...), p.stack)
 			x.rooted = begins && !q.comesAgain(c.fs[len(up):], turnSites)
 			if begins && !x.rooted && len(up) > 0 {

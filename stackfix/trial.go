@@ -183,18 +183,29 @@ func (m *mover) end() {
 	}
 }
 
-// usualDepth is the median depth of what the cuts left, and how many blocks are cut.
+// usualDepth is the median depth of what the cuts left of samples, and how many blocks of these are cut; where none is, that of other events.
 func (e *engine) usualDepth(w *world) (depth, cuts int) {
-	var blocks []int // by depth
+	if depth, cuts = e.depthOf(w, false); cuts == 0 {
+		return e.depthOf(w, true)
+	}
+	return depth, cuts
+}
+
+// depthOf is usualDepth of samples, or of other events.
+func (e *engine) depthOf(w *world, evidence bool) (depth, cuts int) {
+	blocks := make([]int, 1) // by depth
 	for i := range w.runs {
-		for _, b := range w.runs[i].blocks {
-			if !b.rooted {
+		for k := range w.runs[i].blocks {
+			if b := &w.runs[i].blocks[k]; !b.rooted && b.evidence == evidence {
 				d := e.t.Depth(b.stack)
 				blocks = reach(blocks, d+1)
 				blocks[d]++
 				cuts++
 			}
 		}
+	}
+	if cuts == 0 {
+		return 0, 0
 	}
 	for n := blocks[0]; n <= cuts/2; n += blocks[depth] {
 		depth++

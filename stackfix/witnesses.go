@@ -26,7 +26,8 @@ type glimpse struct {
 }
 
 // call collects the witnesses.
-func (c *consensus) call(w *world) {
+func (c *consensus) call() {
+	w := c.w
 	// of each run, side by side
 	from := make([]int, len(w.runs)+1)
 	c.each(len(w.runs), func(i int) {

@@ -107,11 +107,14 @@ type block struct {
 	seconded                 bool // guess is what a second opinion says too
 	given                    bool // rooted from the start, and counted in the world
 	follows                  bool // the block before in the run ended where it begins
-	evidence                 bool // nobody asks for its answer
+	evidence                 bool // of no sample
 }
 
 // guesses tells whether an answer was found that puts frames back, but is not sure enough.
 func (b *block) guesses() bool { return b.guessed > 0 && (b.guess != 0 || b.ext != b.stack) }
+
+// open tells whether b is cut and has no answer.
+func (b *block) open() bool { return !b.rooted && !b.bridged && b.stack != 0 }
 
 // takeBack takes back the answer of b: it is as it was recorded, and nothing is left of what spoke for it.
 func (b *block) takeBack() {
@@ -159,7 +162,7 @@ func (e *engine) scan(at position, begin func(thread int), add func(b *block) bo
 			if brk {
 				begin(ti)
 			}
-			b = block{first: j, n: 1, time: s.Time, orig: s.Stack, cut: s.Cut, dropped: s.Suspect, conf: 1, evidence: e.opts.SamplesOnly && s.Evidence}
+			b = block{first: j, n: 1, time: s.Time, orig: s.Stack, cut: s.Cut, dropped: s.Suspect, conf: 1, evidence: s.Evidence}
 			j++
 		}
 		if j > at.sample && !add(&b) {
@@ -183,6 +186,21 @@ func (e *engine) fill(b *block) {
 func (w *world) open() bool {
 	for i := range w.runs {
 		if slices.ContainsFunc(w.runs[i].blocks, func(b block) bool { return !b.rooted }) {
+			return true
+		}
+	}
+	return false
+}
+
+// cut tells whether samples are cut, or stacks of other events.
+func (w *world) cut(evidence bool) bool {
+	return slices.ContainsFunc(w.runs, func(r run) bool { return r.cut(evidence) })
+}
+
+// cut is that of one run.
+func (r *run) cut(evidence bool) bool {
+	for k := range r.blocks {
+		if b := &r.blocks[k]; b.cut != Whole && b.evidence == evidence {
 			return true
 		}
 	}

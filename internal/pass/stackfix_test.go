@@ -160,6 +160,37 @@ func TestSamplesOnly(t *testing.T) {
 	assert.NotZero(t, samples)
 }
 
+// TestSamplesOnlyOfMany: where five of six cut stacks are of other events, samples are repaired as if all were.
+func TestSamplesOnlyOfMany(t *testing.T) {
+	path := corpus + "real/bus.nettrace.zst"
+	all, _ := loadTrace(t, path, true)
+	some, _ := loadTrace(t, path, true)
+	FixStacks(all, 0)
+	_, err := FixStacksContext(t.Context(), some, FixOptions{SamplesOnly: true})
+	require.NoError(t, err)
+	all.DropEvidence()
+	some.DropEvidence()
+	known := 0
+	for i, th := range some.Threads {
+		other := all.Threads[i]
+		require.Equal(t, other.Samples.Len(), th.Samples.Len())
+		is, was := th.Samples.Cursor(), other.Samples.Cursor()
+		repairs, repaired := th.Repairs.Cursor(), other.Repairs.Cursor()
+		var s, o profile.Sample
+		for k := range th.Samples.Len() {
+			is.Read(&s)
+			was.Read(&o)
+			require.Equal(t, all.Table.AppendFrames(nil, o.Stack), some.Table.AppendFrames(nil, s.Stack))
+			if r, x := repairs.Of(k), repaired.Of(k); x != nil {
+				require.NotNil(t, r)
+				require.Equal(t, []any{x.How, x.Confidence, x.Restored}, []any{r.How, r.Confidence, r.Restored})
+				known++
+			}
+		}
+	}
+	assert.NotZero(t, known)
+}
+
 func TestDropEvidenceKeepsRepairsWithTheirSamples(t *testing.T) {
 	p := deep(100)
 	th := p.Threads[0]
