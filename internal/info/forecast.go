@@ -1,13 +1,13 @@
 package info
 
 import (
+	"context"
 	"math"
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/pass"
 	"github.com/tracefix/tracefix/internal/relay"
 	"github.com/tracefix/tracefix/profile"
-	"github.com/tracefix/tracefix/stackfix"
 )
 
 // A Forecast is what a repair would do for the cut samples: it was tried, on all of them or
@@ -23,15 +23,17 @@ type Forecast struct {
 // but those of a stretch in the middle of the cut ones.
 const mostTried = 40_000
 
-// forecast repairs p, or a part of it, to tell what that brings. p is not used after it.
-func forecast(p *profile.Profile, looks int64) *Forecast {
+// forecast repairs p, or a part of it, to tell what that brings. p is not used after it. An error is of ctx.
+func forecast(ctx context.Context, p *profile.Profile, looks int64) (*Forecast, error) {
 	f := &Forecast{All: looks <= mostTried}
 	if !f.All {
 		p = middle(p, looks)
 	}
-	pass.FixStacks(p, stackfix.DefaultConfidence)
+	if _, err := pass.FixStacksContext(ctx, p, pass.FixOptions{SamplesOnly: true}); err != nil {
+		return nil, err
+	}
 	f.count(p)
-	return f
+	return f, nil
 }
 
 func (f *Forecast) count(p *profile.Profile) {

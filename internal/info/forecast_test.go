@@ -122,7 +122,8 @@ func TestForecastOfPart(t *testing.T) {
 	share := func(looks int64) float64 {
 		p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return os.Open(file) }, &load.Options{Evidence: true})
 		require.NoError(t, err)
-		f := forecast(p, looks)
+		f, err := forecast(t.Context(), p, looks)
+		require.NoError(t, err)
 		require.Greater(t, f.Tried, int64(100))
 		return float64(f.Repaired) / float64(f.Tried)
 	}

@@ -94,7 +94,9 @@ func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	g.facts()
 	g.cuts(p)
 	if f.Stacks != nil && f.Stacks.CutTotal() > 0 && f.Stacks.Before == nil {
-		f.Forecast = forecast(p, f.Samples.Looks())
+		if f.Forecast, err = forecast(ctx, p, f.Samples.Looks()); err != nil {
+			return nil, fmt.Errorf("%s: %w", in.Name, err)
+		}
 	}
 	if err := p.Err(); err != nil {
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
