@@ -144,8 +144,16 @@ func rewrite(ctx context.Context, f *tracefix.File, w io.Writer, c *Config, rep 
 // noteEvents tells of what only the copy of a recording has.
 func noteEvents(rep *report.Trace) {
 	if n := rep.CutEvents; n > 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%s stacks of other events were cut too, and %s of them repaired", report.Count(n), report.Count(rep.RepairedEvents)))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("other events have %s cut stack%s, too, of which %s repaired", report.Count(n), report.Plural(n), was(rep.RepairedEvents)))
 	}
+}
+
+// was counts what was done.
+func was(n int) string {
+	if n == 1 {
+		return "1 was"
+	}
+	return report.Count(n) + " were"
 }
 
 func (c *Config) repairOptions() *tracefix.RepairOptions {
@@ -217,6 +225,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	}
 	if cpu {
 		describe(p, c.Repair && c.EachRepair, rep)
+		rep.RepairedEvents = 0 // only a copy holds them
 		c.measure(p, rep)
 		if rep.Samples > 0 {
 			found["cpu"] = true

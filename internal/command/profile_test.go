@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"testing"
@@ -72,6 +73,36 @@ func TestRepairOfRepairedRecording(t *testing.T) {
 			assert.Contains(t, again.Notes[0], "repaired before")
 		})
 	}
+}
+
+// A copy of a recording holds the stacks of other events, repaired as well; a profile drops them. Samples are the same in both.
+func TestRepairOfEvents(t *testing.T) {
+	c := Config{Repair: true, MinConfidence: 0.9}
+	path := tracetest.Corpus(t, "dotnet10", "noise.nettrace")
+	rep, lines := runOn(t, path, "ndjson", c)
+	require.NotZero(t, rep.Repaired["both-sides"])
+	assert.NotZero(t, rep.CutEvents)
+	assert.Zero(t, rep.RepairedEvents)
+	copied, trace := runOn(t, path, "nettrace", c)
+	assert.Equal(t, rep.Repaired, copied.Repaired)
+	assert.Equal(t, rep.CutEvents, copied.CutEvents)
+	assert.NotZero(t, copied.RepairedEvents)
+	repaired := filepath.Join(t.TempDir(), "repaired.nettrace")
+	require.NoError(t, os.WriteFile(repaired, trace, 0o600))
+	_, again := runOn(t, repaired, "ndjson", Config{})
+	frames := func(b []byte) (all []any) {
+		for line := range bytes.Lines(b) {
+			var x struct {
+				TS     float64
+				TID    int64
+				Frames []string
+			}
+			require.NoError(t, json.Unmarshal(line, &x))
+			all = append(all, x)
+		}
+		return all
+	}
+	assert.Equal(t, frames(lines), frames(again))
 }
 
 // A configuration that says nothing of confidence asks for that of the library: what is
