@@ -93,6 +93,7 @@ type consensus struct {
 	idle chan *inquiry
 }
 
+// newConsensus returns one that has asked nobody yet.
 func (e *engine) newConsensus(w *world) *consensus {
 	return &consensus{engine: e, w: w, ways: stretches{length: wayMethods}, longWays: stretches{length: longWay}, idle: make(chan *inquiry, mostIdle)}
 }

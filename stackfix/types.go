@@ -152,15 +152,15 @@ type Options struct {
 	// MinConfidence is the confidence that a repair needs; anything less becomes
 	// a bridge. 0 means DefaultConfidence; to take every answer, pass a negative number.
 	MinConfidence float64
+	// SamplesOnly leaves out the repairs of samples that are marked as Evidence, but for those in a row with others of the
+	// same stack. They are evidence all the same, and the other repairs are the same ones.
+	SamplesOnly bool
 	// Found takes repairs of a thread in place of Result.Repairs, if it is set: each time some more, in the order of
 	// the samples. The list is used again after the call.
 	Found func(thread int, repairs []Repair)
 	// Each calls f for 0 to n-1, for several at once if it likes, and returns when all are done.
 	// nil calls one after the other. The result is the same.
 	Each func(n int, f func(i int))
-	// SamplesOnly leaves out the repairs of samples that are marked as Evidence, unless their stack is also that of a sample
-	// before or after in a row. They are evidence for the others all the same.
-	SamplesOnly bool
 	// Workers is how many calls of f run at once at most. What is worth it for several only is not
 	// done for one, which 0 means, too.
 	Workers int
