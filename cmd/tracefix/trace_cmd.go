@@ -114,6 +114,11 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 	if err := run.row.Check(run.job, run.opts); err != nil {
 		return err
 	}
+	if c.Report != "" { // also of inputs that cannot be opened: they are not to be replaced
+		if err := output.Check(c.Report, &output.Options{Force: c.Force, Inputs: names}); err != nil {
+			return usage(err)
+		}
+	}
 	failed, anyDamaged := 0, false
 	var all report.Traces
 	for _, name := range names {
@@ -174,18 +179,18 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 	var folder input.FolderError
 	switch {
 	case errors.As(err, &folder) && r.row.Alone:
-		return nil, fmt.Errorf("%s: is a folder; name a file in it", name)
+		err = fmt.Errorf("%s: is a folder; name a file in it", name)
 	case errors.As(err, &folder) && r.row.Name != batch.DoRepair:
-		return nil, errors.New(folder.With(" --do " + r.row.Name))
-	case err != nil:
-		return nil, err
+		err = errors.New(folder.With(" --do " + r.row.Name))
+	}
+	if err != nil { // the report tells of such an input, too: who goes by it must not think that all is done
+		rep := &report.Trace{Command: r.row.Name, Input: report.Input{Name: name}, Status: "failed", Error: err.Error()}
+		if werr := r.keep(ctx, rep); werr != nil {
+			err = fmt.Errorf("%w; its report was not written: %v", err, werr)
+		}
+		return rep, err
 	}
 	defer in.Close()
-	if r.opts.Report != "" {
-		if err := output.Check(r.opts.Report, &output.Options{Force: r.opts.Force, Inputs: in.Sources()}); err != nil {
-			return nil, usage(err)
-		}
-	}
 	opts := r.opts
 	stop := func() {}
 	if !r.cli.Quiet {
@@ -200,14 +205,12 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 	if errors.As(err, &wrong) {
 		return rep, err
 	}
-	if r.opts.Report != "" && r.opts.Single && ctx.Err() == nil {
-		if werr := writeTo(r.opts.Report, r.std, r.opts.Force, rep.WriteJSON); err == nil && werr != nil {
-			name := rep.Output.Name
-			if name == "-" {
-				name = "standard output"
-			}
-			err = fmt.Errorf("%s was written, its report was not: %w", name, werr)
+	if werr := r.keep(ctx, rep); err == nil && werr != nil {
+		name := rep.Output.Name
+		if name == "-" {
+			name = "standard output"
 		}
+		err = fmt.Errorf("%s was written, its report was not: %w", name, werr)
 	}
 	if err != nil {
 		return rep, err
@@ -218,6 +221,14 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 		printDamage(r.std.err, rep.Damage, rep.Damages)
 	}
 	return rep, nil
+}
+
+// keep writes the report of the only trace, if one is wanted; those of several are one file.
+func (r *traceRun) keep(ctx context.Context, rep *report.Trace) error {
+	if r.opts.Report == "" || !r.opts.Single || ctx.Err() != nil {
+		return nil
+	}
+	return writeTo(r.opts.Report, r.std, r.opts.Force, rep.WriteJSON)
 }
 
 // printDamage lists the first of the places at which an input is damaged.
