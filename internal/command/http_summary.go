@@ -113,17 +113,24 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 // summaryTold is a summary in one line.
 func summaryTold(told *report.Requests, s *httpreport.Service) string {
 	var parts []string
-	if told.Made != nil {
-		parts = append(parts, report.Count(told.Made.Count)+" made")
+	nothing := "nothing stands out"
+	side := func(of *report.Side, what string) {
+		if of == nil {
+			return
+		}
+		parts = append(parts, report.Count(of.Count)+" "+what)
+		if of.Errors > 0 {
+			parts[len(parts)-1] += fmt.Sprintf(" (%s with errors)", report.Count(of.Errors))
+			nothing = "nothing else stands out"
+		}
 	}
-	if told.Served != nil {
-		parts = append(parts, report.Count(told.Served.Count)+" served")
-	}
+	side(told.Made, "made")
+	side(told.Served, "served")
 	for _, f := range s.Findings {
 		parts = append(parts, strings.ReplaceAll(f.Kind, "_", " "))
 	}
 	if len(s.Findings) == 0 && told.Count > 0 {
-		parts = append(parts, "nothing stands out")
+		parts = append(parts, nothing)
 	}
 	return strings.Join(parts, ", ")
 }

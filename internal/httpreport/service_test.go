@@ -27,6 +27,18 @@ func requests(dns ...int64) *ServiceCollector {
 	return c
 }
 
+// TestNothingStandsOut: beside requests that failed it is nothing else that stands out, and it comes behind them.
+func TestNothingStandsOut(t *testing.T) {
+	c := requests(1, 1)
+	assert.Regexp(t, "^Nothing stands out: ", serviceSections(c.Finish("a"))[0].Lines[0])
+	c = requests(1, 1)
+	c.Client(&httpphases.Request{ID: 3, Scheme: "http", Host: "shop", Port: 80, Target: "/orders/7", Status: 500, Start: 1e9, Duration: 1e7, HasDuration: true})
+	told := serviceSections(c.Finish("a"))[0].Lines
+	require.Len(t, told, 2)
+	assert.Contains(t, told[0], "1 of 3 requests made failed or were answered 400 or more (33.3 %)")
+	assert.Regexp(t, "^Nothing else stands out: ", told[1])
+}
+
 func TestOutliers(t *testing.T) {
 	for _, c := range []struct {
 		dns  []int64

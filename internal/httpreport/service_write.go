@@ -49,6 +49,7 @@ func (s *Side) none() bool { return s == nil || s.Requests == 0 }
 // serviceSections are what people are shown.
 func serviceSections(s *Service) (list []serviceSection) {
 	found := serviceSection{Title: "What to look at"}
+	nothing := ""
 	for _, f := range s.Findings {
 		found.Lines = append(found.Lines, fmt.Sprintf("%s (%s to %s s)", f.Text, seconds(f.From), seconds(f.To)))
 	}
@@ -57,15 +58,21 @@ func serviceSections(s *Service) (list []serviceSection) {
 	case s.Client.none() && s.Server.none() && !s.runtime && !s.queues:
 		found.Lines = []string{"There is nothing to judge: no requests are recorded, and nothing of what the runtime and its thread pool did."}
 	default:
-		found.Lines = []string{"Nothing stands out: no starved thread pool, no convoy at a lock, no exhausted pool of connections, no slow name resolution or handshake in what was recorded."}
+		nothing = "Nothing stands out"
 	}
 	for _, x := range []struct {
 		name string
 		*Side
 	}{{"served", s.Server}, {"made", s.Client}} {
 		if n := x.errors(); n > 0 {
+			if nothing != "" {
+				nothing = "Nothing else stands out"
+			}
 			found.Lines = append(found.Lines, fmt.Sprintf("%d of %d requests %s failed or were answered 400 or more (%s %%), for the reasons below", n, x.Requests, x.name, number(100*float64(n)/float64(x.Requests))))
 		}
+	}
+	if nothing != "" {
+		found.Lines = append(found.Lines, nothing+": no starved thread pool, no convoy at a lock, no exhausted pool of connections, no slow name resolution or handshake in what was recorded.")
 	}
 	list = append(list, found)
 	side := func(name string, x *Side) {
