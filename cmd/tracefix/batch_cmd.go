@@ -272,8 +272,11 @@ func (c *BatchPlanCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 
 // noneThere refuses inputs of which not one exists: nothing is made for a typing mistake.
 func noneThere(paths []string) error {
-	if len(paths) == 0 { // a plan names them
+	switch {
+	case len(paths) == 0: // a plan names them
 		return nil
+	case slices.Contains(paths, ""):
+		return errors.New("the name of a trace or folder is empty; was a variable not set?")
 	}
 	for _, p := range paths {
 		if p == "-" || strings.Contains(p, "://") || strings.ContainsAny(p, "*?[") {

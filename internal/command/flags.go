@@ -138,7 +138,10 @@ func (f SampleFlags) into(c *Config) {
 		Processes: f.Process, Threads: f.Thread, From: int64(f.From), To: int64(f.To), Frame: f.Frame, CPUOnly: f.CPUOnly,
 		Activities: f.Activity, Requests: f.Request,
 	}
-	c.ByActivity, c.Weights, c.Symbols, c.passes = f.By == "activity", f.Weight, f.Symbols, byPass(f.Passes)
+	c.ByActivity, c.Symbols, c.passes = f.By == "activity", f.Symbols, byPass(f.Passes)
+	if len(f.Weight) > 0 { // an empty --weight is none, as an empty filter is
+		c.Weights = f.Weight
+	}
 }
 
 // checkSymbols refuses what is not a directory: nothing would be found there, without a word.

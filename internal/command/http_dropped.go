@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/tracefix/tracefix/internal/text"
 )
 
 // droppedRequests remembers what there was, for who asks for what there is not.
@@ -66,7 +68,14 @@ func (d *droppedRequests) tell(ctx context.Context, c *Call) {
 		}
 		what += anyNearest(wanted, names, kind)
 	}
-	list(h.Host, "hosts", func(r httpRow) string {
+	if h.Failed && slices.ContainsFunc(d.rows, func(r httpRow) bool { return r.facts().status >= 400 }) {
+		what += "; --failed keeps what got no answer, --status 400-599 the answers that tell an error"
+	}
+	host := h.Host
+	if slices.ContainsFunc(d.rows, func(r httpRow) bool { return text.List(host).Match(r.hostNames()...) }) {
+		host = nil // it is not what drops them
+	}
+	list(host, "hosts", func(r httpRow) string {
 		if names := r.hostNames(); len(names) > 1 {
 			return names[1]
 		}

@@ -103,6 +103,17 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
+// lasts prints seconds as people say them: a trace of Chromium JSON may be of microseconds.
+func lasts(s float64) string {
+	switch {
+	case s >= 1:
+		return number(s) + " s"
+	case s >= 1e-3:
+		return number(s*1e3) + " ms"
+	}
+	return number(s*1e6) + " µs"
+}
+
 func sizeText(v float64) string {
 	for _, u := range []struct {
 		size float64
@@ -170,7 +181,7 @@ func (r *Result) verdict() (v []string) {
 		v = append(v, "Of what both traces recorded nothing moved beyond noise.")
 	}
 	if r.lastUnlike() {
-		v = append([]string{fmt.Sprintf("The traces last %s s and %s s: unless both did the same work, totals are not comparable.", number(r.Seconds[0]), number(r.Seconds[1]))}, v...)
+		v = append([]string{fmt.Sprintf("The traces last %s and %s: unless both did the same work, totals are not comparable.", lasts(r.Seconds[0]), lasts(r.Seconds[1]))}, v...)
 	}
 	if r.untyped != "" {
 		v = append(v, fmt.Sprintf("The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped))
