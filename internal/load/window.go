@@ -45,7 +45,7 @@ func (w *window) take(t *thread, s *profile.Sample, interval time.Duration) {
 		t.append(x.held)
 		x.kept, x.isHeld = x.kept || ticks(&x.held), false
 	}
-	behind := w.to != 0 && s.Time > w.to+max(pauses, 1000*int64(interval))
+	behind := w.to != 0 && s.Time > w.to && s.Time-w.to > max(pauses, 1000*int64(interval)) // to may be the last there is
 	keep := !before && !(behind && x.past)
 	if ticks(s) {
 		if x.ticks && !(keep && x.kept) {
