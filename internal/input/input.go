@@ -206,6 +206,9 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	case err != nil && strings.ContainsAny(name, "*?"): // of Windows, where no shell expands it and none may be in a name
 		return nil, fmt.Errorf("%s: %w; `tracefix batch %s -o DIR` takes patterns", name, errMissing, text.ShellWord(name))
 	case errors.Is(err, fs.ErrNotExist):
+		if _, err := os.Lstat(name); err == nil {
+			return nil, fmt.Errorf("%s: %w: it is a link that leads nowhere", name, errMissing)
+		}
 		return nil, fmt.Errorf("%s: %w%s", name, errMissing, MeantFile(name))
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, Plain(err))

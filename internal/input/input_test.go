@@ -213,3 +213,16 @@ func TestUnreadable(t *testing.T) {
 	require.ErrorIs(t, err, fs.ErrPermission)
 	assert.True(t, strings.HasPrefix(err.Error(), name+": permission denied; "), err)
 }
+
+// TestLinkToNowhere: the link itself is not offered as the name that may have been meant.
+func TestLinkToNowhere(t *testing.T) {
+	link := filepath.Join(t.TempDir(), "lost.nettrace")
+	if err := os.Symlink("nowhere.nettrace", link); err != nil {
+		t.Skip(err)
+	}
+	_, err := Open(t.Context(), link, nil)
+	assert.EqualError(t, err, link+": no such file or directory: it is a link that leads nowhere")
+	assert.ErrorIs(t, err, fs.ErrNotExist)
+	_, err = Open(t.Context(), link[:len(link)-1], nil)
+	assert.ErrorContains(t, err, "did you mean "+link+"?")
+}
