@@ -62,6 +62,7 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 	if err != nil {
 		return err
 	}
+	shown := a.first(rows, keep) // counts and sums are of all that match
 	a.tell(ctx, c, rows, read, keep)
 	var why httpreport.ActivityExplain
 	var told *requests.Explanations
@@ -71,18 +72,18 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 		if err != nil {
 			return err
 		}
-		if told, err = requests.ExplainActivities(rows, keep, p.Table, rec); err != nil {
+		if told, err = requests.ExplainActivities(rows, shown, p.Table, rec); err != nil {
 			return err
 		}
 		why = told.Of
 	}
 	switch c.Format {
 	case "json":
-		err = httpreport.ActivitiesJSON(c.Out, rows, keep, why)
+		err = httpreport.ActivitiesJSON(c.Out, rows, keep, shown, why)
 	case "ndjson":
-		err = httpreport.ActivitiesNDJSON(c.Out, rows, keep, why)
+		err = httpreport.ActivitiesNDJSON(c.Out, rows, shown, why)
 	default:
-		err = httpreport.ActivitiesTree(c.Out, rows, keep, a.Depth, why, c.Screen.Width)
+		err = httpreport.ActivitiesTree(c.Out, rows, keep, shown, a.Depth, why, c.Screen.Width)
 	}
 	if told != nil {
 		err = cmp.Or(err, told.Err())
@@ -110,6 +111,9 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 		if n > 0 {
 			parts = append(parts, fmt.Sprintf("%s %s", report.Count(n), activity.Status(s)))
 		}
+	}
+	if a.Limit > 0 && a.Limit < match {
+		parts = append(parts, report.Count(a.Limit)+" shown")
 	}
 	rep.Done = strings.Join(parts, ", ")
 	if rows.Len() == 0 && len(rows.WithoutID) == 0 {
@@ -170,9 +174,9 @@ func (a *Activities) filters() bool {
 	return len(a.Provider)+len(a.Name)+len(a.Status)+len(a.Activity)+len(a.Request)+len(a.Process)+len(a.Thread) > 0 || a.Slow != 0 || a.From != 0 || a.To != 0
 }
 
-// filter keeps what the flags ask for, in a trace that ends then, and of that the first --limit; nil keeps everything.
+// filter keeps what the flags ask for, in a trace that ends then; nil keeps everything.
 func (a *Activities) filter(ctx context.Context, c *Call, rows *activity.Rows, last int64) (httpreport.ActivityFilter, error) {
-	if !a.filters() && a.Limit == 0 {
+	if !a.filters() {
 		return nil, nil
 	}
 	ours := a.WhoFlags.keeps(ctx, c)
@@ -180,7 +184,7 @@ func (a *Activities) filter(ctx context.Context, c *Call, rows *activity.Rows, l
 	if err != nil {
 		return nil, err
 	}
-	wanted := func(i int, r *activity.Row) bool {
+	return func(i int, r *activity.Row) bool {
 		d, ok := r.Duration()
 		end := last
 		if r.HasStop {
@@ -189,18 +193,22 @@ func (a *Activities) filter(ctx context.Context, c *Call, rows *activity.Rows, l
 		return text.List(a.Provider).Match(r.Provider) && text.List(a.Name).Match(r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
 			(len(a.Status) == 0 || slices.Contains(a.Status, r.Status.String())) &&
 			ours(int(r.Process), int64(r.StartThread)) && a.overlap(r.Start, end) && (inside == nil || inside.Has(i))
-	}
+	}, nil
+}
+
+// first keeps the first --limit of what keep does.
+func (a *Activities) first(rows *activity.Rows, keep httpreport.ActivityFilter) httpreport.ActivityFilter {
 	if a.Limit == 0 {
-		return wanted, nil
+		return keep
 	}
 	first := map[int]bool{}
 	for i, r := range rows.All() {
 		if len(first) == a.Limit {
 			break
 		}
-		if wanted(i, r) {
+		if keep == nil || keep(i, r) {
 			first[i] = true
 		}
 	}
-	return func(i int, _ *activity.Row) bool { return first[i] }, nil
+	return func(i int, _ *activity.Row) bool { return first[i] }
 }

@@ -95,12 +95,12 @@ func AppendActivity(b []byte, t *activity.Rows, i int, r *activity.Row, why Acti
 	return b
 }
 
-// ActivitiesNDJSON writes one line per activity in the order of their events.
-func ActivitiesNDJSON(w io.Writer, t *activity.Rows, keep ActivityFilter, why ActivityExplain) error {
+// ActivitiesNDJSON writes one line per activity that is shown in the order of their events.
+func ActivitiesNDJSON(w io.Writer, t *activity.Rows, shown ActivityFilter, why ActivityExplain) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	var line []byte
 	for i, r := range t.All() {
-		if keep != nil && !keep(i, r) {
+		if shown != nil && !shown(i, r) {
 			continue
 		}
 		line = append(AppendActivity(line[:0], t, i, r, why), '\n')
@@ -109,14 +109,14 @@ func ActivitiesNDJSON(w io.Writer, t *activity.Rows, keep ActivityFilter, why Ac
 	return b.Flush()
 }
 
-// ActivitiesJSON writes one document.
-func ActivitiesJSON(w io.Writer, t *activity.Rows, keep ActivityFilter, why ActivityExplain) error {
+// ActivitiesJSON writes one document: the activities that are shown, and totals of those that keep wants.
+func ActivitiesJSON(w io.Writer, t *activity.Rows, keep, shown ActivityFilter, why ActivityExplain) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	fmt.Fprint(b, "{\"activities\":[")
 	var line []byte
 	between := "\n"
 	for i, r := range t.All() {
-		if keep != nil && !keep(i, r) {
+		if shown != nil && !shown(i, r) {
 			continue
 		}
 		b.WriteString(between)
@@ -184,15 +184,15 @@ func ActivityTotals(t *activity.Rows, keep ActivityFilter) []*ActivityTotal {
 	return list
 }
 
-// ActivitiesTree prints the tree, children indented below their parents, in order of start;
-// rows deeper than depth (0: no limit) are counted only. A parent that the filter
+// ActivitiesTree prints the tree of what is shown, children indented below their parents, in order of start,
+// and totals of what keep wants; rows deeper than depth (0: no limit) are counted only. A parent that the filter
 // refuses is left out with its own line only: children move up. Lines are made to fit width
 // characters; 0 is any width.
-func ActivitiesTree(w io.Writer, t *activity.Rows, keep ActivityFilter, depth int, why ActivityExplain, width int) error {
+func ActivitiesTree(w io.Writer, t *activity.Rows, keep, shown ActivityFilter, depth int, why ActivityExplain, width int) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	r := &activity.Row{}
 	none, hidden := true, 0
-	for i, level := range t.Forest(keep).All() {
+	for i, level := range t.Forest(shown).All() {
 		if none {
 			fmt.Fprintf(b, "%12s %11s  activity   (times in ms)\n", "start", "duration")
 			none = false

@@ -62,7 +62,7 @@ func TestActivities(t *testing.T) {
 	}
 	assert.Equal(t, []int{5249, 657}, []int{rows, roots})
 	b.Reset()
-	require.NoError(t, httpreport.ActivitiesTree(&b, tree, nil, 2, nil, 0))
+	require.NoError(t, httpreport.ActivitiesTree(&b, tree, nil, nil, 2, nil, 0))
 	assert.Contains(t, b.String(), "deeper activities are not shown")
 }
 
