@@ -67,6 +67,10 @@ func ValueTopText(w io.Writer, tops []*profile.ValueTop, width int) error {
 		for _, m := range t.Methods {
 			rows = append(rows, []string{share(m.Self, t), share(m.Total, t), eventsText(m.Events, m.Within), m.Method})
 		}
+		if len(rows) == 0 { // a head without rows looks as if something was left out
+			b.WriteString("No stacks were recorded with them.\n")
+			continue
+		}
 		valueTable(&b, []string{"SELF", "TOTAL", strings.ToUpper(counted(t)) + "S", "METHOD"}, rows, t.AllMethods, width)
 	}
 	_, err := io.WriteString(w, b.String())
