@@ -55,6 +55,9 @@ func (d *droppedRequests) tell(ctx context.Context, c *Call) {
 	}
 	if len(h.ID)+len(idsIn(h.Request)) > 0 {
 		what += fmt.Sprintf("; its ids end with %d", d.last)
+		if h.Side != "both" && !h.Summary {
+			what += ", and --side both has those of the other side, too"
+		}
 	}
 	list := func(wanted []string, kind string, name func(httpRow) string) {
 		if len(wanted) == 0 {
@@ -81,7 +84,7 @@ func (d *droppedRequests) tell(ctx context.Context, c *Call) {
 		}
 		return ""
 	})
-	list(h.Request, "requests", httpRow.url)
+	list(slices.DeleteFunc(slices.Clone(h.Request), func(p string) bool { return len(idsIn([]string{p})) > 0 }), "requests", httpRow.url)
 	list(h.Status, "answers", func(r httpRow) string {
 		if s := r.facts().status; s != 0 {
 			return strconv.Itoa(s)
