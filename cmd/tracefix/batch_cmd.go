@@ -276,7 +276,7 @@ func noneThere(paths []string) error {
 	case len(paths) == 0: // a plan names them
 		return nil
 	case slices.Contains(paths, ""):
-		return errors.New("the name of a trace or folder is empty; was a variable not set?")
+		return errors.New("the name of the trace is empty; was a variable not set?")
 	}
 	for _, p := range paths {
 		if p == "-" || strings.Contains(p, "://") || strings.ContainsAny(p, "*?[") {

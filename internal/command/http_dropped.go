@@ -71,12 +71,15 @@ func (d *droppedRequests) tell(ctx context.Context, c *Call) {
 		}
 		what += anyNearest(wanted, names, kind)
 	}
-	if h.Failed && slices.ContainsFunc(d.rows, func(r httpRow) bool { return r.facts().status >= 400 }) {
-		what += "; --failed keeps what got no answer, --status 400-599 the answers that tell an error"
+	host, wrong := h.Host, false
+	for _, r := range d.rows {
+		wrong = wrong || r.facts().status >= 400
+		if host != nil && text.List(host).Match(r.hostNames()...) {
+			host = nil // it is not what drops them
+		}
 	}
-	host := h.Host
-	if slices.ContainsFunc(d.rows, func(r httpRow) bool { return text.List(host).Match(r.hostNames()...) }) {
-		host = nil // it is not what drops them
+	if h.Failed && wrong {
+		what += "; --failed keeps what got no answer, --status 400-599 the answers that tell an error"
 	}
 	list(host, "hosts", func(r httpRow) string {
 		if names := r.hostNames(); len(names) > 1 {
@@ -84,7 +87,9 @@ func (d *droppedRequests) tell(ctx context.Context, c *Call) {
 		}
 		return ""
 	})
-	list(slices.DeleteFunc(slices.Clone(h.Request), func(p string) bool { return len(idsIn([]string{p})) > 0 }), "requests", httpRow.url)
+	if len(idsIn(h.Request)) < len(h.Request) {
+		list(h.Request, "requests", httpRow.url)
+	}
 	list(h.Status, "answers", func(r httpRow) string {
 		if s := r.facts().status; s != 0 {
 			return strconv.Itoa(s)
