@@ -111,13 +111,8 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 			Stdout: std.out, Terminal: terminalOf(std.out), Version: version(),
 		},
 	}
-	if err := run.row.Check(run.job, run.opts); err != nil {
+	if err := run.check(names); err != nil {
 		return err
-	}
-	if c.Report != "" { // also of inputs that cannot be opened: they are not to be replaced
-		if err := output.Check(c.Report, &output.Options{Force: c.Force, Inputs: names}); err != nil {
-			return usage(err)
-		}
 	}
 	failed, anyDamaged := 0, false
 	var all report.Traces
@@ -185,10 +180,7 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 	}
 	if err != nil { // the report tells of such an input, too: who goes by it must not think that all is done
 		rep := &report.Trace{Command: r.row.Name, Input: report.Input{Name: name}, Status: "failed", Error: err.Error()}
-		if werr := r.keep(ctx, rep); werr != nil {
-			err = fmt.Errorf("%w; its report was not written: %v", err, werr)
-		}
-		return rep, err
+		return rep, errors.Join(err, r.keep(ctx, rep))
 	}
 	defer in.Close()
 	opts := r.opts
@@ -221,6 +213,17 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 		printDamage(r.std.err, rep.Damage, rep.Damages)
 	}
 	return rep, nil
+}
+
+// check refuses early what cannot be done. The report takes the place of no input, also where that cannot be opened.
+func (r *traceRun) check(names []string) error {
+	err := r.row.Check(r.job, r.opts)
+	if err == nil && r.opts.Report != "" {
+		if err = output.Check(r.opts.Report, &output.Options{Force: r.opts.Force, Inputs: names}); err != nil {
+			err = usage(err)
+		}
+	}
+	return err
 }
 
 // keep writes the report of the only trace, if one is wanted; those of several are one file.

@@ -60,7 +60,7 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		out = filepath.Join(dir.Path, strings.TrimSuffix(name, filepath.Ext(name))+".html")
 	}
 	run := c.run(cli, std, out)
-	err := run.row.Check(run.job, run.opts)
+	err := run.check([]string{c.In})
 	var rep *report.Trace
 	if err == nil {
 		rep, err = run.one(ctx, c.In)

@@ -56,7 +56,7 @@ func (d *droppedRequests) tell(ctx context.Context, c *Call) {
 	if len(h.ID)+len(idsIn(h.Request)) > 0 {
 		what += fmt.Sprintf("; its ids end with %d", d.last)
 		if h.Side != "both" && !h.Summary {
-			what += ", and --side both has those of the other side, too"
+			what += "; those of the other side are with --side both"
 		}
 	}
 	list := func(wanted []string, kind string, name func(httpRow) string) {
@@ -79,7 +79,7 @@ func (d *droppedRequests) tell(ctx context.Context, c *Call) {
 		}
 	}
 	if h.Failed && wrong {
-		what += "; --failed keeps what got no answer, --status 400-599 the answers that tell an error"
+		what += "; --status 400-599 keeps answers that tell an error"
 	}
 	list(host, "hosts", func(r httpRow) string {
 		if names := r.hostNames(); len(names) > 1 {

@@ -114,18 +114,17 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 func summaryTold(told *report.Requests, s *httpreport.Service) string {
 	var parts []string
 	nothing := "nothing stands out"
-	side := func(of *report.Side, what string) {
+	for i, of := range [...]*report.Side{told.Made, told.Served} {
 		if of == nil {
-			return
+			continue
 		}
-		parts = append(parts, report.Count(of.Count)+" "+what)
+		part := report.Count(of.Count) + [...]string{" made", " served"}[i]
 		if of.Errors > 0 {
-			parts[len(parts)-1] += fmt.Sprintf(" (%s with errors)", report.Count(of.Errors))
+			part += " (" + report.Count(of.Errors) + " with errors)"
 			nothing = "nothing else stands out"
 		}
+		parts = append(parts, part)
 	}
-	side(told.Made, "made")
-	side(told.Served, "served")
 	for _, f := range s.Findings {
 		parts = append(parts, strings.ReplaceAll(f.Kind, "_", " "))
 	}

@@ -286,7 +286,7 @@ func TestTimesThatDiffer(t *testing.T) {
 	r := traces(2000, 20000)
 	assert.Regexp(t, `^The traces last [12]\.\d\d s and (19|20)\.\d s: .* not comparable\.$`, r.verdict()[0])
 	r.Seconds = [2]float64{5.22, 52e-6}
-	assert.Contains(t, r.verdict()[0], "The traces last 5.22 s and 52.0 µs: ")
+	assert.Contains(t, r.verdict()[0], "The traces last 5.22 s and 0.05 ms: ")
 	r.Seconds = [2]float64{0.25, 5.22}
 	assert.Contains(t, r.verdict()[0], "The traces last 250.0 ms and 5.22 s: ")
 	r.PerRequest = true

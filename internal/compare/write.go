@@ -103,15 +103,12 @@ func number(v float64) string {
 	return strconv.FormatFloat(v, 'g', 2, 64)
 }
 
-// lasts prints seconds as people say them: a trace of Chromium JSON may be of microseconds.
+// lasts prints seconds: a trace of Chromium JSON may be of some microseconds.
 func lasts(s float64) string {
-	switch {
-	case s >= 1:
-		return number(s) + " s"
-	case s >= 1e-3:
+	if s < 1 {
 		return number(s*1e3) + " ms"
 	}
-	return number(s*1e6) + " µs"
+	return number(s) + " s"
 }
 
 func sizeText(v float64) string {
