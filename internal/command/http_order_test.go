@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
@@ -95,4 +96,33 @@ func TestRowRuns(t *testing.T) {
 		row.facts()
 	}
 	assert.Error(t, runs.Err())
+}
+
+// countingWriter counts rows, and keeps the last one.
+type countingWriter struct {
+	n    int
+	last *httpphases.Request
+}
+
+func (w *countingWriter) Request(r *httpphases.Request) error {
+	w.n++
+	w.last = r
+	return nil
+}
+func (w *countingWriter) Server(*httpphases.ServerRequest) error { return nil }
+func (w *countingWriter) Close(*httpreport.Summary) error        { return nil }
+
+// As many requests come in order as are asked for, be it more than are kept in memory, and none costs a look at all the others.
+func TestLimitBeyondMemory(t *testing.T) {
+	for _, limit := range []int{3, held / 2, held - 1, held, held + 5} {
+		w := &countingWriter{}
+		run := httpRun{cmd: &HTTP{Sort: "duration", LimitFlag: LimitFlag{limit}}, w: w}
+		for i := range 2 * held {
+			d := int64(i*7919%(2*held)) + 1 // each once
+			run.row(httpRow{made: &httpphases.Request{ID: i + 1, Duration: d, HasDuration: true}}, true)
+		}
+		require.NoError(t, run.flush())
+		assert.Equal(t, limit, w.n)
+		assert.Equal(t, int64(2*held-limit+1), w.last.Duration, limit)
+	}
 }
