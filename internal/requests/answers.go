@@ -1,10 +1,10 @@
 package requests
 
 import (
-	"maps"
 	"math"
 	"net"
 	"net/url"
+	"slices"
 	"sort"
 	"strings"
 
@@ -15,8 +15,16 @@ import (
 // does so behind it. The zero value is empty.
 type Others struct {
 	Pairs  *Pairs // of connections, as far as they are known; may be nil
-	byID   map[int]*httpphases.ServerRequest
-	byPath map[string][]*httpphases.ServerRequest
+	byID   map[int]*other
+	byPath map[string][]*other
+	added  []*other
+}
+
+// An other is a request that the process served.
+type other struct {
+	*httpphases.ServerRequest
+	taken  bool  // it is known whom it answered
+	latest int64 // when the last of those of its path that were added before it, and it, had ended, ns
 }
 
 // at returns the port at which s came in, 0 if nothing tells.
@@ -36,14 +44,36 @@ func pathOf(target string) string {
 	return path
 }
 
-// Add takes a served request that has ended.
+// Add takes a served request that has ended. Of too many the newer half is kept.
 func (o *Others) Add(s *httpphases.ServerRequest) {
-	if o.byID == nil || len(o.byID) >= others {
-		o.byID, o.byPath = map[int]*httpphases.ServerRequest{}, map[string][]*httpphases.ServerRequest{}
+	if len(o.added) == others {
+		kept := o.added[others/2:]
+		o.added, o.byID = make([]*other, 0, others), nil
+		for _, x := range kept {
+			if !x.taken {
+				o.add(x)
+			}
+		}
 	}
-	o.byID[s.ID] = s
-	path := pathOf(s.Target)
-	o.byPath[path] = append(o.byPath[path], s)
+	o.add(&other{ServerRequest: s})
+}
+
+func (o *Others) add(x *other) {
+	if o.byID == nil {
+		o.byID, o.byPath = map[int]*other{}, map[string][]*other{}
+	}
+	o.added = append(o.added, x)
+	o.byID[x.ID] = x
+	if !x.HasDuration {
+		return // nothing but its id tells whom it answered
+	}
+	path := pathOf(x.Target)
+	l := o.byPath[path]
+	x.latest = x.Start + x.Duration
+	if len(l) > 0 {
+		x.latest = max(x.latest, l[len(l)-1].latest)
+	}
+	o.byPath[path] = append(l, x)
 }
 
 // toItself reports whether a host is the machine that asks.
@@ -121,7 +151,7 @@ func (q *asked) served(c *httpphases.ServerRequest) bool {
 
 // began reports whether c began when what served q did.
 func (q *asked) began(c *httpphases.ServerRequest) bool {
-	return q.path != "" && q.reaches(c) && c.Start >= q.from && c.Start <= q.answered
+	return q.path != "" && c.Start >= q.from && c.Start <= q.answered && q.reaches(c)
 }
 
 // reaches reports whether c came in where q went, as far as that is told: of another port another process is behind.
@@ -138,12 +168,20 @@ func (q *asked) reaches(c *httpphases.ServerRequest) bool {
 func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) {
 	made, byID, byPath := sides(rows, of)
 	p := newPairs(made, byPath)
-	free := maps.Clone(byID) // but for those of which it is known whom they answer
+	free := map[string]*untaken{} // but for those of which it is known whom they answer
+	for path, l := range byPath {
+		free[path] = newUntaken(l)
+	}
+	take := func(s *httpphases.ServerRequest) {
+		if s != nil {
+			free[pathOf(s.Target)].take(s)
+		}
+	}
 	for _, r := range made {
-		delete(free, r.Server)
+		take(byID[r.Server])
 	}
 	for _, s := range p.by {
-		delete(free, s.ID)
+		take(s)
 	}
 	settled := map[int]*httpphases.ServerRequest{} // by id: nil while those that asked wait for it
 	waiting := map[int][]R{}
@@ -161,7 +199,7 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 			if s = byID[r.Server]; s == nil {
 				q := asking(r)
 				if s = p.by[r.ID]; s == nil {
-					s = theOnly(q, byPath, free, func(c *httpphases.ServerRequest) bool { return p.allows(&q, c) })
+					s = theOnly(q, free[q.path], func(c *httpphases.ServerRequest) bool { return p.allows(&q, c) })
 				}
 				r.Why.ServerGuessed = s != nil
 			}
@@ -169,7 +207,7 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 		}
 		if s != nil {
 			delete(byID, s.ID) // it answers one request
-			delete(free, s.ID)
+			take(s)
 			if settled[s.ID] == nil {
 				waiting[s.ID] = append(waiting[s.ID], row)
 				continue
@@ -199,30 +237,98 @@ func sides[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerR
 	return made, byID, byPath
 }
 
+// An untaken is the requests of one path that the process served, in the order of their start, and those that have answered
+// nobody yet.
+type untaken struct {
+	all  []*httpphases.ServerRequest
+	at   map[int]int // by ID, in all: of those that are not taken
+	ends []int64     // a tree whose leaves, in its second half, are when these ended; each of the others is the earlier one of its two
+}
+
+func newUntaken(all []*httpphases.ServerRequest) *untaken {
+	leaves := 1
+	for leaves < len(all) {
+		leaves *= 2
+	}
+	u := &untaken{all, make(map[int]int, len(all)), slices.Repeat([]int64{math.MaxInt64}, 2*leaves)}
+	for i, s := range all {
+		u.at[s.ID] = i
+		if s.HasDuration {
+			u.ends[leaves+i] = s.Start + s.Duration
+		}
+	}
+	for i := leaves - 1; i > 0; i-- {
+		u.ends[i] = min(u.ends[2*i], u.ends[2*i+1])
+	}
+	return u
+}
+
+func (u *untaken) take(s *httpphases.ServerRequest) {
+	i, ok := u.at[s.ID]
+	if !ok {
+		return
+	}
+	delete(u.at, s.ID)
+	i += len(u.ends) / 2
+	for u.ends[i] = math.MaxInt64; i > 1; i /= 2 {
+		u.ends[i/2] = min(u.ends[i], u.ends[i^1])
+	}
+}
+
+// next returns the first one from i on that had ended by some time, len(u.all) if there is none.
+func (u *untaken) next(i int, end int64) int {
+	leaves := len(u.ends) / 2
+	if end = min(end, math.MaxInt64-1); i >= leaves {
+		return len(u.all)
+	}
+	for i += leaves; u.ends[i] > end; i++ {
+		for i%2 == 1 {
+			i /= 2
+		}
+		if i == 0 {
+			return len(u.all)
+		}
+	}
+	for i < leaves {
+		if i *= 2; u.ends[i] > end {
+			i++
+		}
+	}
+	return i - leaves
+}
+
 // theOnly returns the only request of those not taken yet that can have served q, nil if there are none or several. Of those
 // that had ended before q there is one rather than of those that wrote their end later.
-func theOnly(q asked, byPath map[string][]*httpphases.ServerRequest, free map[int]*httpphases.ServerRequest, may func(*httpphases.ServerRequest) bool) *httpphases.ServerRequest {
-	var only [2]*httpphases.ServerRequest
-	var n [2]int
-	l, until := byPath[q.path], q.to
-	if q.gaveUp {
-		until += slack
+func theOnly(q asked, of *untaken, may func(*httpphases.ServerRequest) bool) *httpphases.ServerRequest {
+	if of == nil {
+		return nil
 	}
-	for i := sort.Search(len(l), func(i int) bool { return l[i].Start >= q.from }); i < len(l) && l[i].Start <= until; i++ {
-		c := l[i]
-		switch {
-		case free[c.ID] == nil, !q.reaches(c), !may(c):
-		case c.Start > q.to: // it can be what q had asked for
-			return nil
-		case q.served(c):
-			k := 0
-			if q.end < math.MaxInt64 && c.Start+c.Duration > q.to {
-				k = 1
-			}
-			only[k] = c
-			if n[k]++; n[0] > 1 {
+	l := of.all
+	if q.gaveUp { // what began a little later can be what it had asked for
+		for i := sort.Search(len(l), func(i int) bool { return l[i].Start > q.to }); i < len(l) && l[i].Start <= q.to+slack; i++ {
+			if _, free := of.at[l[i].ID]; free && q.reaches(l[i]) && may(l[i]) {
 				return nil
 			}
+		}
+	}
+	var only [2]*httpphases.ServerRequest
+	var n [2]int
+	looks := 0
+	for i := of.next(sort.Search(len(l), func(i int) bool { return l[i].Start >= q.from }), q.end); i < len(l) && l[i].Start <= q.answered; i = of.next(i+1, q.end) {
+		if looks++; looks > maxServed {
+			return nil
+		}
+		c := l[i]
+		if !q.served(c) || !may(c) {
+			continue
+		}
+		k := 0
+		if q.end < math.MaxInt64 && c.Start+c.Duration > q.to {
+			k = 1
+		}
+		only[k] = c
+		if n[k]++; n[0] > 1 {
+			return nil
 		}
 	}
 	switch {
@@ -240,32 +346,26 @@ func (o *Others) Of(r *httpphases.Request) (s *httpphases.ServerRequest, guessed
 	if r.Why != nil {
 		return r.Why.Server, r.Why.ServerGuessed
 	}
-	q := asking(r)
-	if s = o.byID[r.Server]; s == nil {
-		for _, c := range o.byPath[q.path] {
-			if !q.served(c) || !o.Pairs.allows(&q, c) {
-				continue
+	x := o.byID[r.Server]
+	if x == nil {
+		q := asking(r)
+		l := o.byPath[q.path]
+		for i := len(l) - 1; i >= 0 && l[i].latest >= q.from; i-- {
+			if c := l[i]; !c.taken && q.served(c.ServerRequest) && o.Pairs.allows(&q, c.ServerRequest) {
+				if x != nil {
+					return nil, false
+				}
+				x = c
 			}
-			if s != nil {
-				return nil, false
-			}
-			s = c
 		}
-		guessed = s != nil
+		guessed = x != nil
 	}
-	if s == nil {
+	if x == nil {
 		return nil, false
 	}
-	delete(o.byID, s.ID)
-	list := o.byPath[q.path]
-	kept := list[:0]
-	for _, c := range list {
-		if c != s && c.Start+c.Duration > r.Start-int64(60e9) {
-			kept = append(kept, c)
-		}
-	}
-	o.byPath[q.path] = kept
-	return s, guessed
+	x.taken = true
+	delete(o.byID, x.ID)
+	return x.ServerRequest, guessed
 }
 
 // slack is how much later than the client a server may write that a request is over, ns:

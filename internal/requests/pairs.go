@@ -320,15 +320,22 @@ func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 	for _, l := range at {
 		sort.SliceStable(l, func(i, k int) bool { return s.served[l[i]].Start < s.served[l[k]].Start })
 	}
-	may := make([][]int, len(c.asked)) // numbers in s.served
+	may := make([][]int, len(c.asked))      // numbers in s.served
+	many := make(map[string][]int, len(at)) // by path: how many more or fewer than of the one before it ask for each one, of those that have no may
 	for i := range c.asked {
 		q := &c.asked[i]
 		l := at[q.path]
 		from := sort.Search(len(l), func(i int) bool { return s.served[l[i]].Start >= q.from })
-		for _, k := range l[from:] {
-			if s.served[k].Start > q.answered {
-				break
+		to := sort.Search(len(l), func(i int) bool { return s.served[l[i]].Start > q.answered })
+		if to-from > maxServed {
+			if many[q.path] == nil {
+				many[q.path] = make([]int, len(l)+1)
 			}
+			many[q.path][from]++
+			many[q.path][to]--
+			continue
+		}
+		for _, k := range l[from:max(from, to)] {
 			if q.served(s.served[k]) {
 				may[i] = append(may[i], k)
 			}
@@ -340,6 +347,13 @@ func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 		again = c.narrow(may)
 	}
 	users := make([]int, len(s.served))
+	for path, more := range many {
+		n := 0
+		for i, k := range at[path] {
+			n += more[i]
+			users[k] = n
+		}
+	}
 	for i := range may {
 		for _, k := range may[i] {
 			users[k]++
