@@ -301,9 +301,10 @@ type GCProcess struct {
 
 	open       []*GC // started, no GCEnd; the newest last
 	ended      map[uint64]*GC
-	newest     *GC // started last
-	background *GC // the newest background collection
-	history    *GC // whose GlobalHeapHistory came last
+	newest     *GC         // started last
+	background *GC         // the newest background collection
+	later      *Suspension // its later pause, the newest one
+	history    *GC         // whose GlobalHeapHistory came last
 	asked      *asked
 	begun      struct { // what has told nothing yet but its start
 		gc     *GC
@@ -455,8 +456,12 @@ func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 // Finish returns the processes that collected or were suspended, in order of their first
 // event. Suspensions that have not ended are among those of the process.
 func (c *GCs) Finish() []*GCProcess {
+	open := map[int][]*Suspension{}
+	for _, s := range c.suspensions.all() {
+		open[s.Process] = append(open[s.Process], s)
+	}
 	for _, p := range c.order {
-		for _, s := range c.suspensions.Open(p.PID) {
+		for _, s := range open[p.PID] {
 			c.suspended(p, s)
 		}
 		slices.SortStableFunc(p.Suspensions, func(a, b *Suspension) int { return int(min(1, max(-1, a.Start-b.Start))) })
@@ -489,13 +494,10 @@ func (c *GCs) suspension(ev *nettrace.Event, ns int64) {
 		return
 	}
 	// A background collection's later pause names it.
-	for _, s := range c.suspensions.Open(ev.ProcessID) {
-		if s.Start != ns || s.Thread != ev.ThreadID || s.Reason != SuspendForGCPrep {
-			continue
-		}
+	if s := c.suspensions.open[keyOf(ev)]; s != nil && s.Start == ns && s.Reason == SuspendForGCPrep {
 		if g := p.backgroundOf(s.Count); g != nil {
 			g.Pauses = append(g.Pauses, s)
-			s.by = g
+			s.by, p.later = g, s
 		}
 	}
 }
@@ -520,6 +522,9 @@ func (c *GCs) suspended(p *GCProcess, s *Suspension) {
 		c.Other(s)
 	}
 }
+
+// maxOpen is how many collections of a process are waited for: some run at the same time.
+const maxOpen = 1 << 8
 
 func (c *GCs) start(ev *nettrace.Event, ns int64) {
 	p := c.process(ev.ProcessID)
@@ -553,6 +558,9 @@ func (c *GCs) start(ev *nettrace.Event, ns int64) {
 	}
 	c.settle(p)
 	p.Collections = append(p.Collections, g)
+	if len(p.open) == maxOpen { // the ends of these were lost
+		p.open = slices.Delete(p.open, 0, maxOpen/2)
+	}
 	p.open = append(p.open, g)
 	p.newest = g
 	p.begun.gc, p.begun.thread, p.used = g, ev.ThreadID, committed{}
@@ -586,31 +594,28 @@ func (c *GCs) settled(p *GCProcess, g *GC) bool {
 // claim gives g the suspension it started in, or makes it the inner one of another collection's: of a background one that goes
 // on, or of one after which all was collected at once.
 func (c *GCs) claim(p *GCProcess, g *GC) {
-	for _, s := range slices.Backward(c.suspensions.Open(p.PID)) {
-		if s.Reason != SuspendForGC || s.Suspended == Unknown || s.Restart != Unknown || s.over {
-			continue
-		}
-		switch outer := s.by; {
-		case outer == nil:
-			g.Pauses = append(g.Pauses, s)
-			s.by = g
-		case g.Reason != gcFull && (outer.Type != BackgroundGC || outer.End != Unknown || g.Type == ForegroundGC || g.Number != outer.Number+1):
-			s.over = true // events were lost: its restart, and the suspension of g
-			continue
-		default:
-			g.within = outer
-			outer.inner = append(outer.inner, g)
-			outer.running++
-		}
+	s := c.suspensions.standing(p.PID)
+	if s == nil || s.Reason != SuspendForGC {
 		return
+	}
+	switch outer := s.by; {
+	case outer == nil:
+		g.Pauses = append(g.Pauses, s)
+		s.by = g
+	case g.Reason != gcFull && (outer.Type != BackgroundGC || outer.End != Unknown || g.Type == ForegroundGC || g.Number != outer.Number+1):
+		s.over = true // events were lost: its restart, and the suspension of g
+	default:
+		g.within = outer
+		outer.inner = append(outer.inner, g)
+		outer.running++
 	}
 }
 
 // missed takes the end of a collection whose start was lost: the suspension that seems to go on may be over since long.
 func (c *GCs) missed(p *GCProcess, number uint32) {
 	p.asked = nil
-	for _, s := range c.suspensions.Open(p.PID) {
-		if s.by != nil && s.by.Number < number && s.Restart == Unknown {
+	for _, s := range [2]*Suspension{c.suspensions.standing(p.PID), p.later} {
+		if s != nil && s.by != nil && s.by.Number < number && s.Restart == Unknown {
 			s.over = true
 		}
 	}

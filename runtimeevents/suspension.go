@@ -2,6 +2,7 @@ package runtimeevents
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 
 	"github.com/tracefix/tracefix/nettrace"
@@ -51,6 +52,8 @@ func (s *Suspension) Pause() int64 {
 // Suspensions pairs the events of suspensions. The zero value is ready for use.
 type Suspensions struct {
 	open map[threadKey]*Suspension
+	// stopped is by process the one since whose SuspendEEEnd all threads stand still: a file may hold any number that has no end.
+	stopped map[int]*Suspension
 }
 
 // Event takes an event and returns the suspension that it ends, if any: a RestartEEEnd, or
@@ -82,6 +85,10 @@ func (s *Suspensions) Event(ev *nettrace.Event, ns int64) *Suspension {
 			return open
 		}
 		open.Suspended = ns
+		if s.stopped == nil {
+			s.stopped = map[int]*Suspension{}
+		}
+		s.stopped[key.pid] = open
 	case IDRestartEEBegin:
 		if open.Restart != Unknown {
 			delete(s.open, key)
@@ -110,11 +117,18 @@ func (s *Suspensions) lost(key threadKey) {
 // stand notes that all threads of a process stand still since a thread asked for it. Only one can have that at a time: the
 // restarts of others were lost.
 func (s *Suspensions) stand(key threadKey) {
-	for k, o := range s.open {
-		if k.pid == key.pid && k != key && o.Suspended != Unknown && o.Restart == Unknown {
-			o.over = true
-		}
+	if o := s.standing(key.pid); o != nil && o.Thread != key.tid {
+		o.over = true
 	}
+}
+
+// standing returns the suspension for which the threads of a process stand still, nil if there is none.
+func (s *Suspensions) standing(pid int) *Suspension {
+	o := s.stopped[pid]
+	if o == nil || o.Restart != Unknown || o.over || s.open[threadKey{pid, o.Thread}] != o {
+		return nil
+	}
+	return o
 }
 
 func (s *Suspensions) begin(ev *nettrace.Event, ns int64) (unfinished *Suspension) {
@@ -138,14 +152,12 @@ func (s *Suspensions) begin(ev *nettrace.Event, ns int64) (unfinished *Suspensio
 
 // Open returns the suspensions of a process that have not ended, the newest last.
 func (s *Suspensions) Open(pid int) []*Suspension {
-	var open []*Suspension
-	for key, o := range s.open {
-		if key.pid == pid {
-			open = append(open, o)
-		}
-	}
-	slices.SortFunc(open, func(a, b *Suspension) int {
+	return slices.DeleteFunc(s.all(), func(o *Suspension) bool { return o.Process != pid })
+}
+
+// all returns those of all processes.
+func (s *Suspensions) all() []*Suspension {
+	return slices.SortedFunc(maps.Values(s.open), func(a, b *Suspension) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Thread, b.Thread))
 	})
-	return open
 }
