@@ -427,6 +427,7 @@ type storeSink struct {
 	lines   bytes.Buffer
 	flushed time.Time
 	segment int
+	began   bool // the journal says that this run did
 	stopped bool
 }
 
@@ -498,7 +499,11 @@ func (s *storeSink) start(ctx context.Context, resume, force bool) (*journal, er
 	}
 	// From now on the place is known to hold a batch.
 	s.lines.WriteString("{}\n")
-	return j, s.flush(ctx)
+	if err := s.flush(ctx); err != nil {
+		return nil, err
+	}
+	s.began = true
+	return j, nil
 }
 
 // look lists what the bucket holds at first.
@@ -664,7 +669,7 @@ func (s *storeSink) put(ctx context.Context, rel string, b []byte) error {
 func (s *storeSink) stop() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.segment == 0 { // it never began
+	if !s.began {
 		return nil
 	}
 	if !s.stopped {
