@@ -48,6 +48,9 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	}
 	aside := input.Aside(keptMemory)
 	col := &httpreport.ServiceCollector{Spool: aside}
+	if len(h.Process) > 0 {
+		col.Wanted = h.ProcessFlag.keeps(ctx, c)
+	}
 	var why *requests.Explainer
 	var scan *requests.Scanner
 	var need requests.Need

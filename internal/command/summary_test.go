@@ -244,3 +244,13 @@ func stretched(t *testing.T, file, provider string, ns int64) string {
 	require.NoError(t, out.Close())
 	return name
 }
+
+// What the runtime did for other processes is not told of those that are asked for.
+func TestSummaryOfAnotherProcess(t *testing.T) {
+	b, rep := runHTTP(t, "requests-convoy", "json", &HTTP{Summary: true, WhoFlags: WhoFlags{ProcessFlag: ProcessFlag{[]string{"1"}}}})
+	var s httpreport.Service
+	require.NoError(t, json.Unmarshal(b, &s))
+	assert.Empty(t, s.Findings)
+	assert.Zero(t, rep.Requests.Service.LockWaitMs)
+	assert.Zero(t, rep.Requests.Service.GCPauseMs)
+}

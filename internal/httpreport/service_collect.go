@@ -17,6 +17,8 @@ type ServiceCollector struct {
 	client, server side
 	// All says that no request was left out, so that what connections did counts without their requests.
 	All bool
+	// Wanted says which processes the events of the runtime and of connections are wanted of; nil: all.
+	Wanted func(pid int) bool
 	// Spool takes the numbers for which its memory has no room; nil: none. What is told is not to be believed if it has an
 	// error.
 	Spool *profile.Spool
@@ -27,11 +29,11 @@ type ServiceCollector struct {
 	pauses   runtimeevents.Suspensions
 	byLock   map[lockKey]*lock
 	lockWait int64
-	pause    int64
+	pause    map[int]int64 // by process
 	end      int64
 
 	http          httpphases.Decoder
-	conns         map[int64]int       // requests of each connection
+	conns         map[connKey]int     // requests of each connection
 	opened        int                 // by requests
 	events        [2]connectionEvents // Established, Closed
 	attempts      int                 // that failed
@@ -42,6 +44,12 @@ type ServiceCollector struct {
 	runtime, net  bool  // have events
 	sampled       bool  // threads were seen, or tell what they wait for
 	queues        bool  // events tell when work is queued for the pool, and taken
+}
+
+// A connKey names a connection: each process counts its own.
+type connKey struct {
+	process uint32
+	id      int64
 }
 
 type lockKey struct {
@@ -85,6 +93,9 @@ func (c *ServiceCollector) Begin(r *nettrace.Reader) { c.reader = r }
 
 // Event takes an event.
 func (c *ServiceCollector) Event(ev *nettrace.Event) error {
+	if c.Wanted != nil && !c.Wanted(ev.ProcessID) {
+		return nil
+	}
 	switch ev.Metadata.Role {
 	case nettrace.RoleSample, nettrace.RoleCPU, nettrace.RoleContextSwitch:
 		c.sampled = true
@@ -116,7 +127,10 @@ func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 	}
 	c.pool.Event(ev, ns, 0)
 	if s := c.pauses.Event(ev, ns); s != nil && s.ForGC() {
-		c.pause += s.Pause()
+		if c.pause == nil {
+			c.pause = map[int]int64{}
+		}
+		c.pause[s.Process] += s.Pause()
 	}
 	return nil
 }
@@ -127,11 +141,11 @@ func (c *ServiceCollector) End() {}
 // connectionEvents are events of one kind about connections.
 type connectionEvents struct {
 	n   int
-	ids []int64 // of their connections, which have some since .NET 8
+	ids []connKey // of their connections, which have some since .NET 8
 }
 
 // of returns how many are of connections that requests used.
-func (e *connectionEvents) of(conns map[int64]int) (n int) {
+func (e *connectionEvents) of(conns map[connKey]int) (n int) {
 	for _, id := range e.ids {
 		if conns[id] > 0 {
 			n++
@@ -152,7 +166,7 @@ func (c *ServiceCollector) connection(ev *nettrace.Event) {
 		of := &c.events[kind-httpphases.ConnectionEstablished]
 		of.n++
 		if e.HasConn {
-			of.ids = append(of.ids, e.Conn)
+			of.ids = append(of.ids, connKey{uint32(ev.ProcessID), e.Conn})
 		}
 	}
 }
@@ -192,7 +206,7 @@ func (c *ServiceCollector) Span(end int64) {
 	c.client.width, c.server.width = width, width
 	c.client.keep(c.Spool)
 	c.server.keep(c.Spool)
-	c.conns = map[int64]int{}
+	c.conns = map[connKey]int{}
 }
 
 // Client adds a request that the process made.
@@ -230,7 +244,7 @@ func (c *ServiceCollector) Client(r *httpphases.Request) {
 	}
 	if x := r.Connection; x != nil {
 		if x.HasID {
-			c.conns[x.ID]++
+			c.conns[connKey{r.Process, x.ID}]++
 		}
 		if x.New {
 			c.opened++

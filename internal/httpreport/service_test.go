@@ -156,3 +156,21 @@ func TestASummaryInventsNoZeros(t *testing.T) {
 	assert.Contains(t, text, "0 opened, 0 closed, 0 attempts failed")
 	assert.NotContains(t, text, "TplEventSource")
 }
+
+// Each process counts its connections from 0 on, and stands still for its own collections only.
+func TestServiceOfProcesses(t *testing.T) {
+	c := &ServiceCollector{}
+	c.Span(1e9)
+	for i := range 4 {
+		c.Client(&httpphases.Request{ID: i + 1, Process: uint32(1 + i%2), Host: "h", Target: "/", Status: 200, Duration: 1e6, HasDuration: true, Connection: &httpphases.Connection{ID: 0, HasID: true}})
+	}
+	c.events[1] = connectionEvents{n: 2, ids: []connKey{{1, 0}, {3, 0}}}
+	c.pause = map[int]int64{1: 6e7, 2: 6e7}
+	s := c.Finish("a")
+	assert.Equal(t, 2., s.Connections.Requests)
+	assert.Equal(t, 1, s.Connections.Closed)
+	assert.Equal(t, 120., s.Figures.GCPauseMs)
+	assert.Empty(t, s.Findings)
+	c.pause[2] = 2e8
+	assert.Equal(t, "collections stopped all threads of process 2 for 20.0 % of the time: `tracefix gc` tells which and why", c.Finish("a").Findings[0].Text)
+}
