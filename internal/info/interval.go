@@ -66,18 +66,19 @@ func merged(t *profile.Thread) float64 {
 		}
 	}
 	gaps := slices.Sorted(maps.Keys(all.all()))
+	n, to := int64(0), 0 // how many are near, and the first that is further away
 	for i, from := range gaps {
-		near := interval{gaps: map[int64]int64{}}
-		for _, gap := range gaps[i:] {
-			if float64(gap) > 1.5*float64(from) {
-				break
-			}
-			near.gaps[gap] = all.gaps[gap]
-			near.n += all.gaps[gap]
+		for ; to < len(gaps) && float64(gaps[to]) <= 1.5*float64(from); to++ {
+			n += all.gaps[gaps[to]]
 		}
-		if near.n >= max(fewestGaps, all.n/10) {
+		if n >= max(fewestGaps, all.n/10) {
+			near := interval{n: n, gaps: map[int64]int64{}}
+			for _, gap := range gaps[i:to] {
+				near.gaps[gap] = all.gaps[gap]
+			}
 			return near.medianMs()
 		}
+		n -= all.gaps[from]
 	}
 	return 0
 }
