@@ -13,6 +13,7 @@ import (
 type costs struct {
 	trace  *Trace
 	names  *names
+	ids    []int // by method, of names: 1 + the number, 0: not asked for yet
 	stacks map[profile.StackID]*stackCost
 	self   sums
 	total  sums
@@ -261,7 +262,7 @@ func (c *costs) stack(id profile.StackID) *stackCost {
 		if m.Kind == profile.Synthetic {
 			continue
 		}
-		n := c.names.id(Name(m.Full()))
+		n := c.name(t.Method(t.Frame(at)))
 		if len(s.methods) == 0 {
 			s.leaf, s.idle = n, isWait(m)
 		}
@@ -272,6 +273,18 @@ func (c *costs) stack(id profile.StackID) *stackCost {
 	}
 	c.stacks[id] = s
 	return s
+}
+
+// name returns the number of the name of a method.
+func (c *costs) name(m profile.MethodID) int {
+	t := c.trace.Profile.Table
+	if more := t.Methods() - len(c.ids); more > 0 {
+		c.ids = append(c.ids, make([]int, more)...)
+	}
+	if c.ids[m] == 0 {
+		c.ids[m] = 1 + c.names.id(Name(t.MethodAt(m).Full()))
+	}
+	return c.ids[m] - 1
 }
 
 // A Figure is one thing before and after, with the interval in which the change lies in 95

@@ -75,7 +75,7 @@ func (c *costs) path(id profile.StackID) (path []int) {
 	t := c.trace.Profile.Table
 	for ; id != 0; id = t.Parent(id) {
 		if m := t.MethodOf(t.Frame(id)); m.Kind != profile.Synthetic || m.Name == profile.Bridge {
-			path = append(path, c.names.id(Name(m.Full())))
+			path = append(path, c.name(t.Method(t.Frame(id))))
 		}
 	}
 	slices.Reverse(path)
