@@ -25,17 +25,17 @@ func OTLPProfiles(w io.Writer, p *profile.Profile, o Options) error {
 	for _, pr := range x.processes() {
 		var profiles []byte
 		if time {
-			x.stretches(pr)
+			x.stretches(pr.threads)
 			profiles = x.appendProfile(profiles, "wall", profile.Nanoseconds, x.wall)
 			profiles = x.appendProfile(profiles, "cpu", profile.Nanoseconds, x.cpu)
 		}
 		for _, i := range weights {
-			profiles = x.appendProfile(profiles, p.Weights[i].Name, p.Weights[i].Unit, x.values(pr, i))
+			profiles = x.appendProfile(profiles, p.Weights[i].Name, p.Weights[i].Unit, x.values(pr.threads, i))
 		}
 		if len(profiles) == 0 {
 			continue
 		}
-		resource := x.resource(pr)
+		resource := x.resource(pr.Process)
 		scope := appendText(nil, 1, o.exporter())
 		scoped := append(appendBytesField(nil, 1, scope), profiles...)
 		out.b = appendBytesField(out.b, 1, append(appendBytesField(nil, 1, resource), appendBytesField(nil, 2, scoped)...))
@@ -130,14 +130,23 @@ func newOTLPWriter(p *profile.Profile, o *Options) *otlpWriter {
 	return x
 }
 
+// An otlpProcess is a process with those of its threads that are written.
+type otlpProcess struct {
+	*profile.Process
+	threads []*profile.Thread
+}
+
 // processes are those of the threads that are written, in their order.
-func (x *otlpWriter) processes() (list []*profile.Process) {
-	seen := map[*profile.Process]bool{}
+func (x *otlpWriter) processes() (list []*otlpProcess) {
+	seen := map[*profile.Process]*otlpProcess{}
 	for _, th := range x.o.threads(x.p) {
-		if pr := th.Owner(); !seen[pr] {
-			seen[pr] = true
+		pr := seen[th.Owner()]
+		if pr == nil {
+			pr = &otlpProcess{Process: th.Owner()}
+			seen[pr.Process] = pr
 			list = append(list, pr)
 		}
+		pr.threads = append(pr.threads, th)
 	}
 	return list
 }
@@ -183,12 +192,9 @@ func (x *otlpWriter) labels(th *profile.Thread) []byte {
 }
 
 // stretches adds up the time of the threads of a process.
-func (x *otlpWriter) stretches(pr *profile.Process) {
+func (x *otlpWriter) stretches(threads []*profile.Thread) {
 	x.wall, x.cpu = x.wall[:0], x.cpu[:0]
-	for _, th := range x.o.threads(x.p) {
-		if th.Owner() != pr {
-			continue
-		}
+	for _, th := range threads {
 		labels := string(x.labels(th))
 		repairs := th.Repairs.Cursor()
 		wall, cpu := otlpSums{}, otlpSums{}
@@ -202,13 +208,10 @@ func (x *otlpWriter) stretches(pr *profile.Process) {
 	}
 }
 
-// values adds up what the samples of a process weigh.
-func (x *otlpWriter) values(pr *profile.Process, weight int) (list []otlpSample) {
+// values adds up what the samples of the threads of a process weigh.
+func (x *otlpWriter) values(threads []*profile.Thread, weight int) (list []otlpSample) {
 	key := labelOf(x.p.Weights[weight].Name)
-	for _, th := range x.o.threads(x.p) {
-		if th.Owner() != pr {
-			continue
-		}
+	for _, th := range threads {
 		labels := x.labels(th)
 		exact := map[otlpKey]float64{}
 		sums := otlpSums{}

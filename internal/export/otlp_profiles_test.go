@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"io"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/pprofile"
 	"go.opentelemetry.io/collector/pdata/pprofile/pprofileotlp"
 
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -132,4 +134,19 @@ func TestSelectedTime(t *testing.T) {
 		assert.Equal(t, start.UnixNano()+c.from, prof.TimeNanos, "%+v", c.of)
 		assert.Equal(t, c.to-c.from, prof.DurationNanos, "%+v", c.of)
 	}
+}
+
+// TestOTLPProfilesGrowth: each process has one thread.
+func TestOTLPProfilesGrowth(t *testing.T) {
+	tracetest.Growth(t, 2000, func(n int) {
+		p := &profile.Profile{Table: profile.NewTable()}
+		p.Meta.End = 2e6
+		stack := p.Table.Push(0, p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: "A"})}))
+		for i := range n {
+			th := &profile.Thread{TID: int64(i), Process: &profile.Process{PID: int64(i)}}
+			th.Samples.Append(profile.Sample{Time: 1e6, Stack: stack, Type: profile.SampleCPU})
+			p.Threads = append(p.Threads, th)
+		}
+		require.NoError(t, OTLPProfiles(io.Discard, p, Options{}))
+	})
 }
