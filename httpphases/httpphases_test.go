@@ -515,6 +515,10 @@ func FuzzBuilder(f *testing.F) {
 			if err := sound(r); err != nil {
 				t.Fatalf("%v: %+v", err, r)
 			}
+		}, Server: func(s *httpphases.ServerRequest) {
+			if s.Duration < 0 {
+				t.Fatalf("negative duration: %+v", s)
+			}
 		}})
 		now := int64(0)
 		for ; len(data) >= 4; data = data[4:] {

@@ -44,7 +44,7 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 		}
 		th.logged, th.threw = nil, false
 		if s.ends == e.Kind {
-			s.Duration, s.HasDuration = e.Time-s.Start, true
+			s.Duration, s.HasDuration = max(0, e.Time-s.Start), true // below, the event came too late
 			b.emitServer(p, s)
 			th.serving = nil
 		} else if e.Kind != ServerLogged {
@@ -78,7 +78,8 @@ func (b *Builder) servedBefore(p *process, th *thread, e *Event, h *[25]uint64, 
 	serving, stopping, threw, logged := th.serving, th.stopping, th.threw, th.logged
 	th.threw, th.logged = false, nil
 	s := b.newServer(p, th, e, h, n)
-	s.Start, s.Duration, s.HasDuration, s.StartUnknown = 0, e.Time, true, true
+	s.Start, s.HasDuration, s.StartUnknown = min(0, e.Time), true, true
+	s.Duration = e.Time - s.Start
 	if threw {
 		s.Outcome = Failed
 	}
