@@ -146,7 +146,7 @@ func (t *Rows) add(e *Event, parent int32, thread, identity uint32, name string)
 // stop ends a row.
 func (t *Rows) stop(i int32, e *Event, s Status, by By) {
 	r, flags, _ := t.change(i)
-	r.stop, r.stopThread = e.Time, t.number(e.Process, e.Thread)
+	r.stop, r.stopThread = max(r.start, e.Time), t.number(e.Process, e.Thread) // an event may come too late
 	if e.Span != nil {
 		t.spans[i] = e.Span // it knows what the start did not
 	}

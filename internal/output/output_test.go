@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
@@ -263,4 +265,15 @@ func TestDeviceOnWindows(t *testing.T) {
 	} {
 		assert.Equal(t, want, DeviceOnWindows(name), name)
 	}
+}
+
+// The name of a temporary file is text where that of the output is, however long.
+func TestBesideIsText(t *testing.T) {
+	for n := range 4 {
+		name := strings.Repeat("a", n) + strings.Repeat("日", 90)
+		assert.True(t, utf8.ValidString(beside(name)), n)
+		assert.LessOrEqual(t, len(beside(name)), longestBeside)
+		assert.True(t, IsTemporary("."+beside(name)+".tracefix-01234567", name))
+	}
+	assert.GreaterOrEqual(t, len(beside(strings.Repeat("\x80", 300))), longestBeside-utf8.UTFMax)
 }

@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"sync"
 	"time"
+	"unicode/utf8"
 )
 
 // Temporary files are locked for as long as their run lives: a run that was killed gives its
@@ -220,10 +221,14 @@ var besideName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompil
 // longestBeside is how much of NAME is kept, bytes: file systems take 255 for a name.
 const longestBeside = 255 - len("..tracefix-01234567")
 
-// beside returns NAME for an output.
+// beside returns NAME for an output. It ends with a whole character: some file systems take nothing else.
 func beside(name string) string {
 	base := filepath.Base(name)
-	return base[:min(len(base), longestBeside)]
+	n := min(len(base), longestBeside)
+	for n > longestBeside-utf8.UTFMax && n < len(base) && !utf8.RuneStart(base[n]) {
+		n--
+	}
+	return base[:n]
 }
 
 // IsTemporary reports whether a file of this name, in the folder of an output, is a temporary one of it; of
