@@ -456,14 +456,10 @@ func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 // Finish returns the processes that collected or were suspended, in order of their first
 // event. Suspensions that have not ended are among those of the process.
 func (c *GCs) Finish() []*GCProcess {
-	open := map[int][]*Suspension{}
-	for _, s := range c.suspensions.all() {
-		open[s.Process] = append(open[s.Process], s)
+	for _, s := range c.suspensions.unended(0, true) {
+		c.suspended(c.byPID[s.Process], s)
 	}
 	for _, p := range c.order {
-		for _, s := range open[p.PID] {
-			c.suspended(p, s)
-		}
 		slices.SortStableFunc(p.Suspensions, func(a, b *Suspension) int { return int(min(1, max(-1, a.Start-b.Start))) })
 		if c.Settled != nil {
 			for _, g := range p.Collections {
@@ -559,7 +555,7 @@ func (c *GCs) start(ev *nettrace.Event, ns int64) {
 	c.settle(p)
 	p.Collections = append(p.Collections, g)
 	if len(p.open) == maxOpen { // the ends of these were lost
-		p.open = slices.Delete(p.open, 0, maxOpen/2)
+		p.open = append(p.open[:0], p.open[maxOpen/2:]...)
 	}
 	p.open = append(p.open, g)
 	p.newest = g

@@ -2,7 +2,6 @@ package runtimeevents
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	"github.com/tracefix/tracefix/nettrace"
@@ -151,13 +150,17 @@ func (s *Suspensions) begin(ev *nettrace.Event, ns int64) (unfinished *Suspensio
 }
 
 // Open returns the suspensions of a process that have not ended, the newest last.
-func (s *Suspensions) Open(pid int) []*Suspension {
-	return slices.DeleteFunc(s.all(), func(o *Suspension) bool { return o.Process != pid })
-}
+func (s *Suspensions) Open(pid int) []*Suspension { return s.unended(pid, false) }
 
-// all returns those of all processes.
-func (s *Suspensions) all() []*Suspension {
-	return slices.SortedFunc(maps.Values(s.open), func(a, b *Suspension) int {
+// unended is Open of a process or of all.
+func (s *Suspensions) unended(pid int, all bool) (open []*Suspension) {
+	for _, o := range s.open {
+		if all || o.Process == pid {
+			open = append(open, o)
+		}
+	}
+	slices.SortFunc(open, func(a, b *Suspension) int {
 		return cmp.Or(cmp.Compare(a.Start, b.Start), cmp.Compare(a.Thread, b.Thread))
 	})
+	return open
 }

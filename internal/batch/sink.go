@@ -499,11 +499,9 @@ func (s *storeSink) start(ctx context.Context, resume, force bool) (*journal, er
 	}
 	// From now on the place is known to hold a batch.
 	s.lines.WriteString("{}\n")
-	if err := s.flush(ctx); err != nil {
-		return nil, err
-	}
-	s.began = true
-	return j, nil
+	err = s.flush(ctx)
+	s.began = err == nil
+	return j, err
 }
 
 // look lists what the bucket holds at first.

@@ -47,10 +47,7 @@ type ServiceCollector struct {
 }
 
 // A connKey names a connection: each process counts its own.
-type connKey struct {
-	process uint32
-	id      int64
-}
+type connKey struct{ process, id int64 }
 
 type lockKey struct {
 	process int
@@ -166,7 +163,7 @@ func (c *ServiceCollector) connection(ev *nettrace.Event) {
 		of := &c.events[kind-httpphases.ConnectionEstablished]
 		of.n++
 		if e.HasConn {
-			of.ids = append(of.ids, connKey{uint32(ev.ProcessID), e.Conn})
+			of.ids = append(of.ids, connKey{int64(ev.ProcessID), e.Conn})
 		}
 	}
 }
@@ -244,7 +241,7 @@ func (c *ServiceCollector) Client(r *httpphases.Request) {
 	}
 	if x := r.Connection; x != nil {
 		if x.HasID {
-			c.conns[connKey{r.Process, x.ID}]++
+			c.conns[connKey{int64(r.Process), x.ID}]++
 		}
 		if x.New {
 			c.opened++

@@ -3,7 +3,6 @@ package httpreport
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -60,9 +59,9 @@ func (c *ServiceCollector) Finish(source string) *Service {
 		f.Rate = round(float64(c.client.all.Requests+c.server.all.Requests) / (float64(c.end) / 1e9))
 	}
 	f.PoolWaitMs = text.Millis(c.queuedForPool)
-	pause := int64(0)
+	var pause, worst int64 // no process stands still for the collections of another one
 	for _, ns := range c.pause {
-		pause += ns
+		pause, worst = pause+ns, max(worst, ns)
 	}
 	f.LockWaitMs, f.GCPauseMs, f.GCInRequestsMs = text.Millis(c.lockWait), text.Millis(pause), text.Millis(c.gc)
 	f.PoolBlocked = percent(c.server.wait, c.server.sum)
@@ -71,14 +70,8 @@ func (c *ServiceCollector) Finish(source string) *Service {
 	c.exhausted(s)
 	f.DNSOutliers = c.outliers(s, c.dns, "dns_outlier", "name resolutions", "ask the resolver, or keep connections longer (PooledConnectionLifetime)")
 	f.TLSOutliers = c.outliers(s, c.tls, "tls_outlier", "TLS handshakes", "look at the other side, at certificate revocation checks, and at whether connections are kept")
-	for _, pid := range slices.Sorted(maps.Keys(c.pause)) { // no other process stands still for those of one
-		ms, whose := text.Millis(c.pause[pid]), ""
-		if len(c.pause) > 1 {
-			whose = fmt.Sprintf(" of process %d", pid)
-		}
-		if ms > 0.1*text.Millis(c.end) {
-			s.find("gc_pauses", 0, c.end, "collections stopped all threads%s for %.1f %% of the time: `tracefix gc` tells which and why", whose, 100*ms/text.Millis(c.end))
-		}
+	if ms := text.Millis(worst); ms > 0.1*text.Millis(c.end) {
+		s.find("gc_pauses", 0, c.end, "collections stopped all threads for %.1f %% of the time: `tracefix gc` tells which and why", 100*ms/text.Millis(c.end))
 	}
 	f.Findings = len(s.Findings)
 	s.runtime, s.queues, s.waits = c.runtime, c.queues || c.queuedForPool > 0, c.sampled || c.queues || f.PoolBlocked > 0

@@ -172,5 +172,5 @@ func TestServiceOfProcesses(t *testing.T) {
 	assert.Equal(t, 120., s.Figures.GCPauseMs)
 	assert.Empty(t, s.Findings)
 	c.pause[2] = 2e8
-	assert.Equal(t, "collections stopped all threads of process 2 for 20.0 % of the time: `tracefix gc` tells which and why", c.Finish("a").Findings[0].Text)
+	assert.Equal(t, "collections stopped all threads for 20.0 % of the time: `tracefix gc` tells which and why", c.Finish("a").Findings[0].Text)
 }

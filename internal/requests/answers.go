@@ -4,7 +4,6 @@ import (
 	"math"
 	"net"
 	"net/url"
-	"slices"
 	"sort"
 	"strings"
 
@@ -168,21 +167,7 @@ func (q *asked) reaches(c *httpphases.ServerRequest) bool {
 func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) {
 	made, byID, byPath := sides(rows, of)
 	p := newPairs(made, byPath)
-	free := map[string]*untaken{} // but for those of which it is known whom they answer
-	for path, l := range byPath {
-		free[path] = newUntaken(l)
-	}
-	take := func(s *httpphases.ServerRequest) {
-		if s != nil {
-			free[pathOf(s.Target)].take(s)
-		}
-	}
-	for _, r := range made {
-		take(byID[r.Server])
-	}
-	for _, s := range p.by {
-		take(s)
-	}
+	free := untakenOf(made, byID, byPath, p)
 	settled := map[int]*httpphases.ServerRequest{} // by id: nil while those that asked wait for it
 	waiting := map[int][]R{}
 	sorted := make([]R, 0, len(rows))
@@ -199,7 +184,7 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 			if s = byID[r.Server]; s == nil {
 				q := asking(r)
 				if s = p.by[r.ID]; s == nil {
-					s = theOnly(q, free[q.path], func(c *httpphases.ServerRequest) bool { return p.allows(&q, c) })
+					s = p.theOnly(&q, free[q.path])
 				}
 				r.Why.ServerGuessed = s != nil
 			}
@@ -207,7 +192,7 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 		}
 		if s != nil {
 			delete(byID, s.ID) // it answers one request
-			take(s)
+			take(free, s)
 			if settled[s.ID] == nil {
 				waiting[s.ID] = append(waiting[s.ID], row)
 				continue
@@ -237,98 +222,90 @@ func sides[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerR
 	return made, byID, byPath
 }
 
-// An untaken is the requests of one path that the process served, in the order of their start, and those that have answered
-// nobody yet.
+// An untaken is the requests of one path that the process served, in the order of their start, and when each ended: taken and
+// unended are later than all. To go through these takes next to nothing, where many are in flight at once.
 type untaken struct {
 	all  []*httpphases.ServerRequest
-	at   map[int]int // by ID, in all: of those that are not taken
-	ends []int64     // a tree whose leaves, in its second half, are when these ended; each of the others is the earlier one of its two
+	ends []int64
 }
 
-func newUntaken(all []*httpphases.ServerRequest) *untaken {
-	leaves := 1
-	for leaves < len(all) {
-		leaves *= 2
+const (
+	taken   = math.MaxInt64
+	unended = taken - 1
+)
+
+// untakenOf returns them by path: those of which it is known whom they answer are taken.
+func untakenOf(made []*httpphases.Request, byID map[int]*httpphases.ServerRequest, byPath map[string][]*httpphases.ServerRequest, p *Pairs) map[string]*untaken {
+	free := map[string]*untaken{}
+	for path, l := range byPath {
+		u := &untaken{l, make([]int64, len(l))}
+		for i, s := range l {
+			if u.ends[i] = unended; s.HasDuration {
+				u.ends[i] = s.Start + s.Duration
+			}
+		}
+		free[path] = u
 	}
-	u := &untaken{all, make(map[int]int, len(all)), slices.Repeat([]int64{math.MaxInt64}, 2*leaves)}
-	for i, s := range all {
-		u.at[s.ID] = i
-		if s.HasDuration {
-			u.ends[leaves+i] = s.Start + s.Duration
+	for _, r := range made {
+		for _, s := range [2]*httpphases.ServerRequest{byID[r.Server], p.by[r.ID]} {
+			if s != nil {
+				take(free, s)
+			}
 		}
 	}
-	for i := leaves - 1; i > 0; i-- {
-		u.ends[i] = min(u.ends[2*i], u.ends[2*i+1])
-	}
-	return u
+	return free
 }
 
-func (u *untaken) take(s *httpphases.ServerRequest) {
-	i, ok := u.at[s.ID]
-	if !ok {
-		return
+func take(free map[string]*untaken, s *httpphases.ServerRequest) {
+	u := free[pathOf(s.Target)]
+	i := u.from(s.Start)
+	for u.all[i] != s {
+		i++
 	}
-	delete(u.at, s.ID)
-	i += len(u.ends) / 2
-	for u.ends[i] = math.MaxInt64; i > 1; i /= 2 {
-		u.ends[i/2] = min(u.ends[i], u.ends[i^1])
-	}
+	u.ends[i] = taken
 }
 
-// next returns the first one from i on that had ended by some time, len(u.all) if there is none.
-func (u *untaken) next(i int, end int64) int {
-	leaves := len(u.ends) / 2
-	if end = min(end, math.MaxInt64-1); i >= leaves {
-		return len(u.all)
-	}
-	for i += leaves; u.ends[i] > end; i++ {
-		for i%2 == 1 {
-			i /= 2
-		}
-		if i == 0 {
-			return len(u.all)
-		}
-	}
-	for i < leaves {
-		if i *= 2; u.ends[i] > end {
-			i++
-		}
-	}
-	return i - leaves
+// from returns the first one that began at a time or later.
+func (u *untaken) from(start int64) int {
+	return sort.Search(len(u.all), func(i int) bool { return u.all[i].Start >= start })
 }
 
 // theOnly returns the only request of those not taken yet that can have served q, nil if there are none or several. Of those
 // that had ended before q there is one rather than of those that wrote their end later.
-func theOnly(q asked, of *untaken, may func(*httpphases.ServerRequest) bool) *httpphases.ServerRequest {
+func (p *Pairs) theOnly(q *asked, of *untaken) *httpphases.ServerRequest {
 	if of == nil {
 		return nil
 	}
-	l := of.all
-	if q.gaveUp { // what began a little later can be what it had asked for
-		for i := sort.Search(len(l), func(i int) bool { return l[i].Start > q.to }); i < len(l) && l[i].Start <= q.to+slack; i++ {
-			if _, free := of.at[l[i].ID]; free && q.reaches(l[i]) && may(l[i]) {
-				return nil
-			}
-		}
-	}
 	var only [2]*httpphases.ServerRequest
 	var n [2]int
-	looks := 0
-	for i := of.next(sort.Search(len(l), func(i int) bool { return l[i].Start >= q.from }), q.end); i < len(l) && l[i].Start <= q.answered; i = of.next(i+1, q.end) {
+	until, end, looks := q.to, min(q.end, unended), 0
+	if q.gaveUp {
+		until += slack
+	}
+	for i := of.from(q.from); i < len(of.ends) && of.all[i].Start <= until; i++ {
+		if of.ends[i] > end {
+			for i++; i < len(of.ends) && of.ends[i] > end; i++ {
+			}
+			i--
+			continue
+		}
+		c := of.all[i]
 		if looks++; looks > maxServed {
 			return nil
 		}
-		c := l[i]
-		if !q.served(c) || !may(c) {
-			continue
-		}
-		k := 0
-		if q.end < math.MaxInt64 && c.Start+c.Duration > q.to {
-			k = 1
-		}
-		only[k] = c
-		if n[k]++; n[0] > 1 {
+		switch {
+		case !q.reaches(c), !p.allows(q, c):
+		case c.Start > q.to: // it can be what q had asked for
 			return nil
+		case q.served(c):
+			k := 0
+			if q.end < math.MaxInt64 && c.Start+c.Duration > q.to {
+				k = 1
+			}
+			only[k] = c
+			if n[k]++; n[0] > 1 {
+				return nil
+			}
 		}
 	}
 	switch {

@@ -320,22 +320,23 @@ func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 	for _, l := range at {
 		sort.SliceStable(l, func(i, k int) bool { return s.served[l[i]].Start < s.served[l[k]].Start })
 	}
-	may := make([][]int, len(c.asked))      // numbers in s.served
-	many := make(map[string][]int, len(at)) // by path: how many more or fewer than of the one before it ask for each one, of those that have no may
+	may := make([][]int, len(c.asked)) // numbers in s.served
+	users := make([]int, len(s.served))
 	for i := range c.asked {
 		q := &c.asked[i]
 		l := at[q.path]
 		from := sort.Search(len(l), func(i int) bool { return s.served[l[i]].Start >= q.from })
-		to := sort.Search(len(l), func(i int) bool { return s.served[l[i]].Start > q.answered })
-		if to-from > maxServed {
-			if many[q.path] == nil {
-				many[q.path] = make([]int, len(l)+1)
+		to := from
+		for to < len(l) && s.served[l[to]].Start <= q.answered {
+			to++
+		}
+		if to-from > maxServed { // each of them may be its own, and that is all that is kept of it
+			for _, k := range l[from:to] {
+				users[k]++
 			}
-			many[q.path][from]++
-			many[q.path][to]--
 			continue
 		}
-		for _, k := range l[from:max(from, to)] {
+		for _, k := range l[from:to] {
 			if q.served(s.served[k]) {
 				may[i] = append(may[i], k)
 			}
@@ -345,14 +346,6 @@ func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 	c.rank(may, len(s.served))
 	for again, n := true, 0; again && n < passes; n++ {
 		again = c.narrow(may)
-	}
-	users := make([]int, len(s.served))
-	for path, more := range many {
-		n := 0
-		for i, k := range at[path] {
-			n += more[i]
-			users[k] = n
-		}
 	}
 	for i := range may {
 		for _, k := range may[i] {

@@ -72,11 +72,12 @@ func TestTheOnly(t *testing.T) {
 			s.HasDuration, s.Port = random.IntN(5) > 0, random.IntN(2)
 			all = append(all, s)
 		}
-		u := newUntaken(all)
+		byPath := map[string][]*httpphases.ServerRequest{"/a": all}
+		u := untakenOf(nil, nil, byPath, &Pairs{})
 		free := map[int]bool{}
 		for _, s := range all {
 			if free[s.ID] = random.IntN(4) > 0; !free[s.ID] {
-				u.take(s)
+				take(u, s)
 			}
 		}
 		q := asked{path: "/a", port: 1, from: random.Int64N(9) * 1e6}
@@ -106,7 +107,7 @@ func TestTheOnly(t *testing.T) {
 		case len(only[0]) == 0 && len(only[1]) == 1:
 			want = only[1][0]
 		}
-		require.Equal(t, want, theOnly(q, u, func(*httpphases.ServerRequest) bool { return true }))
+		require.Equal(t, want, (*Pairs)(nil).theOnly(&q, u["/a"]))
 		if want != nil {
 			told++
 		}

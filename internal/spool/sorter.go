@@ -1,8 +1,7 @@
 package spool
 
 import (
-	"cmp"
-	"slices"
+	"sort"
 	"unsafe"
 )
 
@@ -38,13 +37,23 @@ type sorter struct {
 	runs   []Run
 	fresh  unsafe.Pointer // records that are in no run yet, with room for as many as room says
 	room   int
-	order  []sortKey // theirs
+	order  sortKeys // theirs
 }
 
 // A sortKey is the key of a record of a run.
 type sortKey struct {
 	key int64
 	i   int // its place among them
+}
+
+// sortKeys are sorted by key, and by place: slices.SortFunc takes 20 KB of program and no less time.
+type sortKeys []sortKey
+
+func (s *sortKeys) Len() int      { return len(*s) }
+func (s *sortKeys) Swap(i, k int) { (*s)[i], (*s)[k] = (*s)[k], (*s)[i] }
+func (s *sortKeys) Less(i, k int) bool {
+	a, b := &(*s)[i], &(*s)[k]
+	return a.key < b.key || a.key == b.key && a.i < b.i
 }
 
 // place returns where the next record goes.
@@ -67,7 +76,7 @@ func (s *sorter) place() unsafe.Pointer {
 
 // run makes a run of the records that are in none.
 func (s *sorter) run() {
-	slices.SortFunc(s.order, func(a, b sortKey) int { return cmp.Or(cmp.Compare(a.key, b.key), cmp.Compare(a.i, b.i)) })
+	sort.Sort(&s.order)
 	s.runs = append(s.runs, &sortedRun{of: s, number: len(s.runs), next: s.sorted.Len(), left: len(s.order), key: s.order[0].key})
 	for _, k := range s.order {
 		copy(s.sorted.bytes(s.sorted.add(), 1), s.sorted.bytes(s.sorted.of(s.fresh, k.i), 1))
