@@ -189,38 +189,65 @@ func (p *page) facts(f *Facts, o *TextOptions) {
 	}
 	shown := f.Processes[:o.rows(len(f.Processes), fewThreads)]
 	for _, q := range shown {
-		s := fmt.Sprint(q.PID)
-		switch {
-		case q.Name != "":
-			s += "  " + strings.Join(append([]string{q.Name}, q.Then...), ", then ")
-		case q.PID == 0 && strings.HasPrefix(f.Version, "6"):
-			s += "  idle CPUs, kernel threads, processes of other containers"
-		}
-		if len(f.Processes) > 1 {
-			if q.Samples > 0 {
-				s += fmt.Sprintf("  (%s sample%s)", count(q.Samples), report.Plural(int(q.Samples)))
-			} else {
-				s += fmt.Sprintf("  (%s event%s)", count(q.Events), report.Plural(int(q.Events)))
-			}
-		}
-		if q.DotNet {
-			s += "  .NET"
-			if q.Runtime != "" && len(f.Processes) > 1 {
-				s += " " + q.Runtime
-			}
-			if q.Directory != "" {
-				s += " in " + q.Directory
-			}
-		}
-		if q.CommandLine != "" {
-			s += "  " + q.CommandLine
-		}
-		row("process", "%s", s)
+		row("process", "%s", f.processText(q))
 	}
 	if n := len(f.Processes) - len(shown); n > 0 {
 		row("", "and %d more processes", n)
 	}
-	var run []string
+	if run := f.runtimeTexts(); len(run) > 0 {
+		row("runtime", "%s", strings.Join(run, ", "))
+	}
+	if f.Format != "speedscope" || f.DurationMs > 0 {
+		row("recorded", "%s", f.recordedText())
+	}
+	if f.Events > 0 {
+		s := count(f.Events)
+		if f.EventTypes > 0 {
+			s += fmt.Sprintf(" of %d types", f.EventTypes)
+		}
+		if f.PayloadBytes > 0 {
+			s += ", " + size(f.PayloadBytes) + " of payload"
+		}
+		row("events", "%s", s)
+	}
+	for _, q := range f.Properties {
+		row(q.Key, "%s", q.Value)
+	}
+}
+
+// processText tells what a process is.
+func (f *Facts) processText(q *Process) string {
+	s := fmt.Sprint(q.PID)
+	switch {
+	case q.Name != "":
+		s += "  " + strings.Join(append([]string{q.Name}, q.Then...), ", then ")
+	case q.PID == 0 && strings.HasPrefix(f.Version, "6"):
+		s += "  idle CPUs, kernel threads, processes of other containers"
+	}
+	if len(f.Processes) > 1 {
+		if q.Samples > 0 {
+			s += fmt.Sprintf("  (%s sample%s)", count(q.Samples), report.Plural(int(q.Samples)))
+		} else {
+			s += fmt.Sprintf("  (%s event%s)", count(q.Events), report.Plural(int(q.Events)))
+		}
+	}
+	if q.DotNet {
+		s += "  .NET"
+		if q.Runtime != "" && len(f.Processes) > 1 {
+			s += " " + q.Runtime
+		}
+		if q.Directory != "" {
+			s += " in " + q.Directory
+		}
+	}
+	if q.CommandLine != "" {
+		s += "  " + q.CommandLine
+	}
+	return s
+}
+
+// runtimeTexts tell on what the processes ran: .NET and the machine.
+func (f *Facts) runtimeTexts() (run []string) {
 	for _, q := range f.Processes {
 		if (q.Runtime != "" || q.OS != "") && !(q.DotNet && len(f.Processes) > 1) { // else it stands beside each
 			s := strings.TrimSpace(q.OS + " " + q.Arch)
@@ -237,39 +264,26 @@ func (p *page) facts(f *Facts, o *TextOptions) {
 	if f.Processors > 0 {
 		run = append(run, fmt.Sprintf("%d processors", f.Processors))
 	}
-	if len(run) > 0 {
-		row("runtime", "%s", strings.Join(run, ", "))
+	return run
+}
+
+// recordedText tells when the file was recorded, and how.
+func (f *Facts) recordedText() string {
+	s := "start unknown"
+	if f.Start != nil {
+		s = f.Start.UTC().Format("2006-01-02 15:04:05.000 UTC")
 	}
-	if f.Format != "speedscope" || f.DurationMs > 0 {
-		s := "start unknown"
-		if f.Start != nil {
-			s = f.Start.UTC().Format("2006-01-02 15:04:05.000 UTC")
-		}
-		s += ", " + duration(f.DurationMs)
-		if f.RundownMs > 0 {
-			s += " + " + duration(f.RundownMs) + " rundown"
-		}
-		if f.SamplingIntervalMs > 0 && f.Samples != nil && f.Samples.Count > 0 {
-			s += fmt.Sprintf(", a sample each %g ms asked for", f.SamplingIntervalMs)
-		}
-		if f.Clock != nil {
-			s += fmt.Sprintf(", clock %s", hertz(f.Clock.Frequency))
-		}
-		row("recorded", "%s", s)
+	s += ", " + duration(f.DurationMs)
+	if f.RundownMs > 0 {
+		s += " + " + duration(f.RundownMs) + " rundown"
 	}
-	if f.Events > 0 {
-		s := count(f.Events)
-		if f.EventTypes > 0 {
-			s += fmt.Sprintf(" of %d types", f.EventTypes)
-		}
-		if f.PayloadBytes > 0 {
-			s += ", " + size(f.PayloadBytes) + " of payload"
-		}
-		row("events", "%s", s)
+	if f.SamplingIntervalMs > 0 && f.Samples != nil && f.Samples.Count > 0 {
+		s += fmt.Sprintf(", a sample each %g ms asked for", f.SamplingIntervalMs)
 	}
-	for _, q := range f.Properties {
-		row(q.Key, "%s", q.Value)
+	if f.Clock != nil {
+		s += fmt.Sprintf(", clock %s", hertz(f.Clock.Frequency))
 	}
+	return s
 }
 
 // providers writes the table of providers with their most frequent events.
