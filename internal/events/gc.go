@@ -465,8 +465,43 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 		}
 		return []string{"No collection took place."}
 	}
+	timed := sums.all().pauses.times.Len()
+	if timed > 0 {
+		v = gcPauses(p, sums, s, c)
+	}
+	v = append(v, cutNote(sums.cut, "pause")...)
+	if other != "" {
+		v = append(v, other)
+	}
+	if untold := s.Count - timed; untold > 0 {
+		v = append(v, fmt.Sprintf("Not known: for how long %s stopped all threads; the trace lacks the start or the end of the pause.", count(untold, "collection")))
+	}
+	if s.Allocated != nil {
+		v = append(v, gcAllocated(p, s, c))
+	}
+	if last := sums.last; last != nil {
+		line := fmt.Sprintf("Heap: %s at its largest, %s after the last collection", size(float64(*s.MaxHeap)), size(float64(last.After())))
+		if last.HasHistory && last.After() > 0 {
+			line += fmt.Sprintf(", of which %s is free space between objects", percent(float64(last.Fragmentation()), float64(last.After())))
+		}
+		v = append(v, line+".")
+	}
+	if s.Induced > 0 {
+		v = append(v, fmt.Sprintf("Induced: %s asked for by code%s.", count(s.Induced, "collection"), inducersOf(sums)))
+	}
+	if s.FellBack > 0 {
+		v = append(v, fmt.Sprintf("Fell back: %s that %s blocking, as if not concurrent.", count(s.FellBack, "background collection"), map[bool]string{true: "was", false: "were"}[s.FellBack == 1]))
+	}
+	if slow := s.MaxSuspend; slow >= 5 && slow >= s.MaxPause/4 {
+		v = append(v, fmt.Sprintf("Suspending the threads took up to %s: one of them was slow to stop.", duration(nanos(slow))))
+	}
+	return v
+}
+
+// gcPauses tells of the pauses, of which some are known, and whether they are much.
+func gcPauses(p *gcProcess, sums *gcSums, s *gcStats, c *Context) []string {
 	worst := sums.worst
-	pause := int64(s.Pause*1e6 + 0.5)
+	pause := nanos(s.Pause)
 	judged := "That is little."
 	switch {
 	case s.PausePercent >= 10:
@@ -490,61 +525,37 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 			kind = fmt.Sprintf(" (server GC, %s)", count(int(s.Heaps), "heap"))
 		}
 	}
-	timed := sums.all().pauses.times.Len()
 	least := ""
-	if timed < s.Count || c.Lost > 0 {
+	if sums.all().pauses.times.Len() < s.Count || c.Lost > 0 {
 		least = "at least "
 	}
-	if timed > 0 {
-		v = append(v,
-			strings.TrimSpace(fmt.Sprintf("%s%s stopped all threads for %s%s, %s of %s. %s", count(s.Count, "collection"), kind, least, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged)),
-			fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
-				duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.pause), worst.Number, gcKind(worst), at(worst.Start)))
+	return []string{
+		strings.TrimSpace(fmt.Sprintf("%s%s stopped all threads for %s%s, %s of %s. %s", count(s.Count, "collection"), kind, least, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged)),
+		fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
+			duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.pause), worst.Number, gcKind(worst), at(worst.Start)),
 	}
-	v = append(v, cutNote(sums.cut, "pause")...)
-	if other != "" {
-		v = append(v, other)
+}
+
+// gcAllocated tells how much was allocated, and what tells more of it.
+func gcAllocated(p *gcProcess, s *gcStats, c *Context) string {
+	about, rate, how := "about ", "", ""
+	if c.Lost > 0 {
+		about = "at least "
+	} else if s.AllocatedBy == "ticks" {
+		about = ""
 	}
-	if untold := s.Count - timed; untold > 0 {
-		v = append(v, fmt.Sprintf("Not known: for how long %s stopped all threads; the trace lacks the start or the end of the pause.", count(untold, "collection")))
+	if s.AllocationRate != nil && !c.lossy() {
+		rate = fmt.Sprintf(", %s a second", size(*s.AllocationRate*1e6))
 	}
-	if s.Allocated != nil {
-		about, rate, how := "about ", "", ""
-		if c.Lost > 0 {
-			about = "at least "
-		} else if s.AllocatedBy == "ticks" {
-			about = ""
-		}
-		if s.AllocationRate != nil && !c.lossy() {
-			rate = fmt.Sprintf(", %s a second", size(*s.AllocationRate*1e6))
-		}
-		switch {
-		case s.AllocatedBy == "ticks":
-			how = "; `tracefix top --weight alloc` tells what and where"
-		case p.Sampled > 0:
-			how = " (by the sizes of the heap; `tracefix top --weight alloc` tells what and where)"
-		default:
-			how = " (by the sizes of the heap; --profile gc-verbose records what and where)"
-		}
-		v = append(v, fmt.Sprintf("Allocated: %s%s%s%s.", about, size(float64(*s.Allocated)), rate, how))
+	switch {
+	case s.AllocatedBy == "ticks":
+		how = "; `tracefix top --weight alloc` tells what and where"
+	case p.Sampled > 0:
+		how = " (by the sizes of the heap; `tracefix top --weight alloc` tells what and where)"
+	default:
+		how = " (by the sizes of the heap; --profile gc-verbose records what and where)"
 	}
-	if last := sums.last; last != nil {
-		line := fmt.Sprintf("Heap: %s at its largest, %s after the last collection", size(float64(*s.MaxHeap)), size(float64(last.After())))
-		if last.HasHistory && last.After() > 0 {
-			line += fmt.Sprintf(", of which %s is free space between objects", percent(float64(last.Fragmentation()), float64(last.After())))
-		}
-		v = append(v, line+".")
-	}
-	if s.Induced > 0 {
-		v = append(v, fmt.Sprintf("Induced: %s asked for by code%s.", count(s.Induced, "collection"), inducersOf(sums)))
-	}
-	if s.FellBack > 0 {
-		v = append(v, fmt.Sprintf("Fell back: %s that %s blocking, as if not concurrent.", count(s.FellBack, "background collection"), map[bool]string{true: "was", false: "were"}[s.FellBack == 1]))
-	}
-	if slow := s.MaxSuspend; slow >= 5 && slow >= s.MaxPause/4 {
-		v = append(v, fmt.Sprintf("Suspending the threads took up to %s: one of them was slow to stop.", duration(nanos(slow))))
-	}
-	return v
+	return fmt.Sprintf("Allocated: %s%s%s%s.", about, size(float64(*s.Allocated)), rate, how)
 }
 
 func nanos(ms float64) int64 { return int64(ms*1e6 + 0.5) }
