@@ -26,7 +26,7 @@ type Log struct {
 	numbers map[string]uint32 // of strings
 	strings []string
 	threads map[threadKey]uint32
-	halt    halt
+	halts   map[uint32]halt // by process
 	sampled bool
 	awaited bool
 	onCPU   bool
@@ -152,7 +152,7 @@ func (l *Log) Add(e *Event) {
 	t.begin(e)
 }
 
-// A halt is how far the process is on its way to a standstill that is not a collection's.
+// A halt is how far a process is on its way to a standstill that is not a collection's.
 type halt struct {
 	asked, stands bool
 	from          int64
@@ -161,23 +161,27 @@ type halt struct {
 // halted follows the halts and tells the event that ends one how long it was. It reports whether
 // e tells nothing else.
 func (l *Log) halted(e *Event) bool {
-	bare := e.Stack == 0 && e.ID.IsZero() // of the thread that samples, which works for none
-	h := &l.halt
 	switch e.Kind {
-	case HaltAsked:
-		*h = halt{asked: true}
-	case HaltBegin:
-		if h.asked {
-			*h = halt{stands: true, from: e.Time}
-		}
-	case HaltEnd:
+	case HaltAsked, HaltBegin, HaltEnd:
+	default:
+		return false
+	}
+	bare := e.Stack == 0 && e.ID.IsZero() // of the thread that samples, which works for none
+	if l.halts == nil {
+		l.halts = map[uint32]halt{}
+	}
+	h := l.halts[e.Process]
+	switch {
+	case e.Kind == HaltAsked:
+		l.halts[e.Process] = halt{asked: true}
+	case e.Kind == HaltBegin && h.asked:
+		l.halts[e.Process] = halt{stands: true, from: e.Time}
+	case e.Kind == HaltEnd:
 		if h.stands {
 			e.Blocked = e.Time - h.from
 			bare = false
 		}
-		*h = halt{}
-	default:
-		return false
+		delete(l.halts, e.Process)
 	}
 	return bare
 }

@@ -347,7 +347,7 @@ func isEntry(p string) bool {
 }
 
 func splitZero(data []byte, atEOF bool) (int, []byte, error) {
-	if i := strings.IndexByte(string(data), 0); i >= 0 {
+	if i := bytes.IndexByte(data, 0); i >= 0 {
 		return i + 1, data[:i], nil
 	}
 	if atEOF && len(data) > 0 {
