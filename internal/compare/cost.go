@@ -133,7 +133,7 @@ const least = 0.005
 // newCosts adds up a trace.
 func newCosts(t *Trace, n *names) *costs {
 	c := &costs{
-		trace: t, names: n, ids: make([]int, t.Profile.Table.Methods()), stacks: map[profile.StackID]*stackCost{}, count: map[string]int{}, work: map[string]float64{},
+		trace: t, names: n, stacks: map[profile.StackID]*stackCost{}, count: map[string]int{}, work: map[string]float64{},
 	}
 	if t.Requests != nil {
 		c.route, c.whose = t.Requests.numbers(), t.Requests.numbers()
@@ -277,8 +277,12 @@ func (c *costs) stack(id profile.StackID) *stackCost {
 
 // name returns the number of the name of a method.
 func (c *costs) name(m profile.MethodID) int {
+	t := c.trace.Profile.Table
+	if c.ids == nil {
+		c.ids = make([]int, t.Methods())
+	}
 	if c.ids[m] == 0 {
-		c.ids[m] = 1 + c.names.id(Name(c.trace.Profile.Table.MethodAt(m).Full()))
+		c.ids[m] = 1 + c.names.id(Name(t.MethodAt(m).Full()))
 	}
 	return c.ids[m] - 1
 }

@@ -223,7 +223,8 @@ func sides[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerR
 }
 
 // An untaken is the requests of one path that the process served, in the order of their start, and when each ended: taken and
-// unended are later than all. To go through these takes next to nothing, where many are in flight at once.
+// unended are later than all. ends is a tree, as many may be in flight at once: its second half are these times, each of the others
+// is the earlier one of its two.
 type untaken struct {
 	all  []*httpphases.ServerRequest
 	ends []int64
@@ -238,11 +239,20 @@ const (
 func untakenOf(made []*httpphases.Request, byID map[int]*httpphases.ServerRequest, byPath map[string][]*httpphases.ServerRequest, p *Pairs) map[string]*untaken {
 	free := map[string]*untaken{}
 	for path, l := range byPath {
-		u := &untaken{l, make([]int64, len(l))}
+		leaves := 1
+		for leaves < len(l) {
+			leaves *= 2
+		}
+		u := &untaken{l, make([]int64, 2*leaves)}
+		for i := range u.ends {
+			u.ends[i] = taken
+		}
 		for i, s := range l {
-			if u.ends[i] = unended; s.HasDuration {
-				u.ends[i] = s.Start + s.Duration
+			end := int64(unended)
+			if s.HasDuration {
+				end = s.Start + s.Duration
 			}
+			u.set(i, end)
 		}
 		free[path] = u
 	}
@@ -262,7 +272,36 @@ func take(free map[string]*untaken, s *httpphases.ServerRequest) {
 	for u.all[i] != s {
 		i++
 	}
-	u.ends[i] = taken
+	u.set(i, taken)
+}
+
+func (u *untaken) set(i int, end int64) {
+	i += len(u.ends) / 2
+	for u.ends[i] = end; i > 1; i /= 2 {
+		u.ends[i/2] = min(u.ends[i], u.ends[i^1])
+	}
+}
+
+// next returns the first one from i on that had ended by some time, or one behind all.
+func (u *untaken) next(i int, end int64) int {
+	leaves := len(u.ends) / 2
+	if i >= leaves {
+		return leaves
+	}
+	for i += leaves; u.ends[i] > end; i++ {
+		for i%2 == 1 {
+			i /= 2
+		}
+		if i == 0 {
+			return leaves
+		}
+	}
+	for i < leaves {
+		if i *= 2; u.ends[i] > end {
+			i++
+		}
+	}
+	return i - leaves
 }
 
 // from returns the first one that began at a time or later.
@@ -282,13 +321,7 @@ func (p *Pairs) theOnly(q *asked, of *untaken) *httpphases.ServerRequest {
 	if q.gaveUp {
 		until += slack
 	}
-	for i := of.from(q.from); i < len(of.ends) && of.all[i].Start <= until; i++ {
-		if of.ends[i] > end {
-			for i++; i < len(of.ends) && of.ends[i] > end; i++ {
-			}
-			i--
-			continue
-		}
+	for i := of.next(of.from(q.from), end); i < len(of.all) && of.all[i].Start <= until; i = of.next(i+1, end) {
 		c := of.all[i]
 		if looks++; looks > maxServed {
 			return nil

@@ -321,19 +321,21 @@ func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 		sort.SliceStable(l, func(i, k int) bool { return s.served[l[i]].Start < s.served[l[k]].Start })
 	}
 	may := make([][]int, len(c.asked)) // numbers in s.served
-	users := make([]int, len(s.served))
+	many := map[string][]int{}         // by path: by how much more of those who are not in may ask for each one than for the one before it
 	for i := range c.asked {
 		q := &c.asked[i]
 		l := at[q.path]
 		from := sort.Search(len(l), func(i int) bool { return s.served[l[i]].Start >= q.from })
 		to := from
-		for to < len(l) && s.served[l[to]].Start <= q.answered {
+		for to < len(l) && to-from <= maxServed && s.served[l[to]].Start <= q.answered {
 			to++
 		}
 		if to-from > maxServed { // each of them may be its own, and that is all that is kept of it
-			for _, k := range l[from:to] {
-				users[k]++
+			if many[q.path] == nil {
+				many[q.path] = make([]int, len(l)+1)
 			}
+			many[q.path][from]++
+			many[q.path][sort.Search(len(l), func(i int) bool { return s.served[l[i]].Start > q.answered })]--
 			continue
 		}
 		for _, k := range l[from:to] {
@@ -346,6 +348,14 @@ func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 	c.rank(may, len(s.served))
 	for again, n := true, 0; again && n < passes; n++ {
 		again = c.narrow(may)
+	}
+	users := make([]int, len(s.served))
+	for path, more := range many {
+		n := 0
+		for i, k := range at[path] {
+			n += more[i]
+			users[k] = n
+		}
 	}
 	for i := range may {
 		for _, k := range may[i] {
