@@ -86,7 +86,8 @@
 //     its neighbours overlap too, the twenty-four methods below.
 //     Where they know several ways in, the recorded whole stacks before and after may show
 //     which one to take, if the voters themselves took the way that the stacks around
-//     theirs show. Where all agree to the last frame, if need be all that hold more of its call
+//     theirs show; and where the nearest ones agree, those of its own thread before and after among them, what only other
+//     threads show at other times is not heard. Where all agree to the last frame, if need be all that hold more of its call
 //     sites, up to thirty-two, or as many of its methods, whatever calls they are at, or an answer of step 6 that was not
 //     sure enough gets most votes, and no recursion is cut, there is no bridge. One vote is
 //     enough for an answer that a model of all open stacks between two known ones gives too:

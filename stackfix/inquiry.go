@@ -265,12 +265,14 @@ func (q *inquiry) agree(b *block, p *part, all *assembly, sites int) bool {
 		if all.differs > near {
 			return false
 		}
+		own := near >= phaseVotes && q.aroundOwn(p, all.votes[:near])
 		n := depth
 		for i, x := range all.camps {
 			switch same := int(all.shared[i]); {
 			case same >= n:
 			case x.first < near:
 				n = same
+			case own && q.ofAnotherPhase(p, all.votes[near:], int32(i)):
 			default:
 				n = q.sharedFrom(int(all.common[i]), above, n, x.above, mostInlined)
 			}

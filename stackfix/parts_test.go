@@ -126,3 +126,59 @@ func TestLongContext(t *testing.T) {
 		})
 	}
 }
+
+// TestAnotherPhase holds that what other threads did at another time does not hide what a thread itself did before and after.
+func TestAnotherPhase(t *testing.T) {
+	row := func(from, n FrameID) (fs []FrameID) {
+		for f := from; f < from+n; f++ {
+			fs = append(fs, f)
+		}
+		return fs
+	}
+	const cutAt = 20 * lookTime
+	below := row(100, outerSites)
+	for name, x := range map[string]struct {
+		own   int   // every so many of the stacks around are of the own thread
+		other int64 // when other threads came another way
+		whole bool
+	}{
+		"its own way":                      {1, cutAt + 3e9, true},
+		"hardly seen on its own":           {20, cutAt + 3e9, false},
+		"others come another way just now": {1, cutAt + phaseTime/2, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := stacks.NewTree()
+			threads := make([]recorded, 3)
+			add := func(thread int, at int64, cut Cut, fs ...FrameID) {
+				threads[thread].Samples = append(threads[thread].Samples, Sample{Time: at, Stack: tree.Add(fs...), Cut: cut})
+			}
+			for i := range FrameID(41) {
+				leaf := row(200+i, 1)
+				if i == 20 {
+					add(0, cutAt, Depth, slices.Concat(below, leaf)...)
+					continue
+				}
+				thread := 2
+				if int(i)%x.own == x.own/2 {
+					thread = 0
+				}
+				add(thread, int64(i)*lookTime, Whole, slices.Concat(row(1, 3), below, leaf)...)
+			}
+			for i := range FrameID(60) {
+				add(1, x.other+int64(i)*lookTime, Whole, slices.Concat(row(11, 5), below, row(300+i, 1))...)
+			}
+			s := newSolver(tree, Names{}, Options{Bridge: testBridge})
+			s.byName = false
+			w, _ := s.load(streams(threads), []int{0, 1, 2}, math.MaxInt)
+			s.newConsensus(w).find(false, nil)
+			for b := range w.runs[0].all() {
+				if b.cut == Depth {
+					assert.Equal(t, x.whole, b.rooted)
+					if x.whole {
+						assert.Equal(t, slices.Concat(row(1, 3), below, row(220, 1)), s.t.AppendFrames(nil, b.ext))
+					}
+				}
+			}
+		})
+	}
+}

@@ -30,6 +30,12 @@ const (
 	// phaseTime is how far away votes from before a stack only, or from after it, may be.
 	phaseTime = 200e6 // ns
 
+	// Where the nearest phaseVotes agree, ownPhase of them from before on the same thread and as many from after, others that are further
+	// away than phaseTime, all of other threads, came another way in another phase: a service serves the first request of a connection
+	// below other frames than the next ones. Of ten programs no more were wrong; of twelve runs of a service two had 15 in a hundred more that were exact, the others none.
+	phaseVotes = 24
+	ownPhase   = 2
+
 	// An answer that is at least half sure, and that the nearest witness and the part sameVotes
 	// of all give too, is as sure as confirmed: of 49 such ones one was wrong.
 	halfSure  = 0.6
@@ -279,6 +285,28 @@ func seenAround(votes []ballot) bool {
 func samePhase(votes []ballot) bool {
 	near := func(v ballot) bool { return !v.hearsay && max(v.ago, -v.ago) < phaseTime }
 	return slices.ContainsFunc(votes, near) || seenAround(votes)
+}
+
+// aroundOwn tells whether some votes are of the thread of p itself, from before and from after.
+func (q *inquiry) aroundOwn(p *part, votes []ballot) bool {
+	var n [2]int
+	for _, v := range votes {
+		if v.thread == p.thread && !v.hearsay {
+			if v.ago < 0 {
+				n[1]++
+			} else {
+				n[0]++
+			}
+		}
+	}
+	return min(n[0], n[1]) >= ownPhase
+}
+
+// ofAnotherPhase tells whether those of votes that are of a camp are from other threads than that of p, and not from right before or after.
+func (q *inquiry) ofAnotherPhase(p *part, votes []ballot, camp int32) bool {
+	return !slices.ContainsFunc(votes, func(v ballot) bool {
+		return v.camp == camp && (v.thread == p.thread || max(v.ago, -v.ago) < phaseTime)
+	})
 }
 
 // comesAgain tells whether so many methods that fs begins with come again in it.
