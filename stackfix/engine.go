@@ -1,9 +1,7 @@
 package stackfix
 
 import (
-	"cmp"
 	"math/bits"
-	"slices"
 
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
@@ -112,9 +110,10 @@ func (s *solver) fixWorld(w *world, res *Result) {
 		d.takeBackTurns()
 	}
 	c := s.newConsensus(w)
-	found := make([][]Repair, len(w.runs))
+	var found [2][][]Repair // of each run: of samples, of other events
 	// What others vote for is no evidence, so samples come first: their repairs do not depend on whether those of other events are asked for.
-	for _, evidence := range []bool{false, true} {
+	for i, evidence := range []bool{false, true} {
+		found[i] = make([][]Repair, len(w.runs))
 		if !w.cut(evidence) || evidence && s.opts.SamplesOnly || s.stopped() {
 			continue
 		}
@@ -126,18 +125,33 @@ func (s *solver) fixWorld(w *world, res *Result) {
 		}
 		if !s.stopped() {
 			s.takeBackOthers(w) // those of the votes, and of the last opinion
-			s.result(w, c, evidence, found, res)
+			s.result(w, c, evidence, found[i], res)
 		}
 	}
 	if s.stopped() {
 		return
 	}
-	for i, repairs := range found {
-		if len(repairs) > 0 {
-			slices.SortFunc(repairs, func(a, b Repair) int { return cmp.Compare(a.Index, b.Index) })
+	for i := range w.runs {
+		if repairs := inOrder(found[0][i], found[1][i]); len(repairs) > 0 {
 			s.opts.Found(w.runs[i].thread, repairs)
 		}
 	}
+}
+
+// inOrder puts repairs together that are each in the order of the samples.
+func inOrder(a, b []Repair) []Repair {
+	if len(b) == 0 {
+		return a
+	}
+	all := make([]Repair, 0, len(a)+len(b))
+	for len(a) > 0 && len(b) > 0 {
+		first := &a
+		if b[0].Index < a[0].Index {
+			first = &b
+		}
+		all, *first = append(all, (*first)[0]), (*first)[1:]
+	}
+	return append(append(all, a...), b...)
 }
 
 func (e *engine) method(f FrameID) MethodID { return e.mth[f] }
@@ -216,7 +230,7 @@ func (e *engine) dropSuspects(w *world) {
 	}
 }
 
-// result adds the repairs of samples, or of other events, to those that were found of each run of w, and counts them in res.
+// result adds the repairs of samples, or of other events, to those of each run of w, and counts them in res.
 func (e *engine) result(w *world, c *consensus, evidence bool, found [][]Repair, res *Result) {
 	bridged := map[[2]StackID]StackID{} // by base and recorded stack
 	var fs []FrameID
