@@ -178,7 +178,7 @@ func advise(p *profile.Profile, c *Config, rep *report.Trace) {
 	spans := !strings.HasPrefix(p.Meta.Format, "net")
 	told := p.Meta.Format == "ndjson" // which stacks are cut, and what a repair made of them
 	if n := rep.CutBy["depth"]; n > 0 && spans && !told && !c.Repair {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("%s stacks count as cut since they are as deep as the limit of %d frames; repair and info tell those apart that are complete", report.Count(n), p.Meta.DepthLimit))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("of stacks as deep as the limit of %d frames, which count as cut, there are %s; repair and info tell those apart that are complete", p.Meta.DepthLimit, report.Count(n)))
 	}
 	if e := p.Meta.Earlier; e.Samples > 0 {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("repaired before: %s sample%s, %s of them bridged, %s frames restored", report.Count(e.Samples), report.Plural(e.Samples), report.Count(e.Bridged), report.Count(e.Restored)))

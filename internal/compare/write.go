@@ -154,7 +154,10 @@ func (r *Result) verdict() (v []string) {
 			}
 		}
 	}
-	if moved > 3 {
+	switch {
+	case moved == 4:
+		v = append(v, "1 more method moved by itself.")
+	case moved > 4:
 		v = append(v, fmt.Sprintf("%d more methods moved by themselves.", moved-3))
 	}
 	pauses, numbers := r.GC[:min(1, len(r.GC))], r.GC[min(1, len(r.GC)):] // see collections
