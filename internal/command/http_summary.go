@@ -47,7 +47,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		return err
 	}
 	aside := input.Aside(keptMemory)
-	col := &httpreport.ServiceCollector{Spool: aside}
+	col := &httpreport.ServiceCollector{Spool: aside, From: int64(h.From), To: int64(h.To)}
 	if len(h.Process) > 0 {
 		col.Wanted = h.ProcessFlag.keeps(ctx, c)
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -253,4 +254,39 @@ func TestSummaryOfAnotherProcess(t *testing.T) {
 	assert.Empty(t, s.Findings)
 	assert.Zero(t, rep.Requests.Service.LockWaitMs)
 	assert.Zero(t, rep.Requests.Service.GCPauseMs)
+}
+
+// TestSummaryOfStretches: what the stretches of a trace add up to is what the whole has.
+func TestSummaryOfStretches(t *testing.T) {
+	of := func(from, to time.Duration) (*httpreport.Service, *report.Service) {
+		b, rep := runHTTP(t, "requests-convoy", "json", &HTTP{Summary: true, TimeFlags: TimeFlags{From: from, To: EndTime(to)}})
+		var s httpreport.Service
+		require.NoError(t, json.Unmarshal(b, &s))
+		return &s, rep.Requests.Service
+	}
+	whole, all := of(0, 0)
+	assert.Zero(t, whole.From)
+	span, locks, busy := 0.0, 0.0, 0.0
+	for _, at := range [][2]time.Duration{{0, 1500 * time.Millisecond}, {1500 * time.Millisecond, 3 * time.Second}, {3 * time.Second, 0}} {
+		s, figures := of(at[0], at[1])
+		assert.Equal(t, float64(at[0].Milliseconds()), s.From)
+		assert.InDelta(t, float64(s.Client.Requests+s.Server.Requests)/s.Span*1000, figures.Rate, 0.01)
+		span += s.Span
+		locks += figures.LockWaitMs
+		busy += s.Server.All.Concurrency * s.Span
+		for _, f := range s.Findings {
+			assert.Equal(t, "lock_convoy", f.Kind)
+			assert.GreaterOrEqual(t, f.From, s.From)
+			assert.LessOrEqual(t, f.To, s.From+s.Span)
+		}
+		sum := 0
+		for _, g := range s.Server.Slices {
+			sum += g.Requests
+		}
+		assert.Equal(t, s.Server.Requests, sum)
+	}
+	assert.InDelta(t, whole.Span, span, 0.01)
+	require.NotZero(t, all.LockWaitMs)
+	assert.InDelta(t, all.LockWaitMs, locks, 0.5)
+	assert.InDelta(t, whole.Server.All.Concurrency*whole.Span, busy, 5)
 }

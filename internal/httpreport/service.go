@@ -31,6 +31,7 @@ type Group struct {
 
 	durations quantile.Numbers // ns, of requests that ended
 	sum       int64
+	inside    int64 // of that, what is in the stretch that is told of
 	time      httpphases.TimeByCause
 	explained bool
 	told      int // requests whose end is told: by a status, or since they failed
@@ -76,7 +77,8 @@ type Finding struct {
 // A Service is how a service did.
 type Service struct {
 	Source      string         `json:"source"`
-	Span        float64        `json:"span_ms"`
+	From        float64        `json:"from_ms,omitempty"` // where the stretch that is told of begins
+	Span        float64        `json:"span_ms"`           // how long that is
 	Findings    []Finding      `json:"findings"`
 	Client      *Side          `json:"client,omitempty"`
 	Server      *Side          `json:"server,omitempty"`
@@ -124,6 +126,7 @@ func (t *table) group(name string) *Group {
 // A request is what both sides tell of one.
 type request struct {
 	start, duration     int64
+	inside              int64 // of the duration, what is in the stretch that is told of
 	ended               bool
 	route, host, status string
 	failed, bad         bool
@@ -144,6 +147,7 @@ func (g *Group) add(r *request) {
 	if r.ended {
 		g.durations.Add(r.duration)
 		g.sum += r.duration
+		g.inside += r.inside
 	}
 	if r.why != nil {
 		g.explained = true
@@ -159,7 +163,7 @@ func (g *Group) finish(span int64) {
 	}
 	if span > 0 {
 		g.Rate = round(float64(g.Requests) / (float64(span) / 1e9))
-		g.Concurrency = round(float64(g.sum) / float64(span))
+		g.Concurrency = round(float64(g.inside) / float64(span))
 	}
 	if g.explained {
 		g.Time = map[string]float64{}
@@ -183,8 +187,10 @@ type side struct {
 	edges                        edges           // for the concurrency
 	width                        int64           // of a slice of time, ns
 	busy                         map[int64]int64 // ns of all requests in each slice
-	sum                          int64
-	wait                         int64 // ns in which a thread waited for an event or a task for one of them
+	sum, passed                  int64           // of all requests, and what of that is in the stretch that is told of
+	wait                         int64           // ns in which a thread waited for an event or a task for one of them
+	// inside returns the part of a time that is in that stretch
+	inside func(from, to int64) (int64, int64)
 }
 
 // edges are where requests begin and end: twice the time, ns, and one more where one begins. So they are in order as
@@ -210,18 +216,20 @@ func (s *side) keep(p *profile.Spool) {
 }
 
 func (s *side) add(r *request) {
+	from, to := s.inside(r.start, r.start+r.duration)
+	r.inside = to - from
 	s.all.add(r)
-	s.sum += r.duration
+	s.sum, s.passed = s.sum+r.duration, s.passed+r.inside
 	s.routes.group(r.route).add(r)
 	if r.host != "" {
 		s.hosts.group(r.host).add(r)
 	}
 	s.status.group(r.status).add(r)
-	s.times.group(strconv.FormatInt(r.start/s.width, 10)).add(r)
-	s.edges.begin(r.start)
+	s.times.group(strconv.FormatInt(from/s.width, 10)).add(r) // what was under way counts in the first slice
+	s.edges.begin(from)
 	if r.ended {
-		s.edges.end(r.start + r.duration)
-		s.spread(r.start, r.start+r.duration)
+		s.edges.end(to)
+		s.spread(from, to)
 	}
 	if r.why != nil {
 		s.wait += r.why.Time.Wait
@@ -251,10 +259,11 @@ func (s *side) fail(text string) {
 	s.errors[text]++
 }
 
-func (s *side) finish(span int64) *Side {
+func (s *side) finish(begin, end int64) *Side {
 	if s.all.Requests == 0 {
 		return nil
 	}
+	span := end - begin
 	s.all.finish(span)
 	out := &Side{Requests: s.all.Requests, All: s.all}
 	byCount := func(a, b *Group) int { return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name)) }
@@ -266,8 +275,11 @@ func (s *side) finish(span int64) *Side {
 		g := &out.Slices[i]
 		n := int64(number(g))
 		from, to := n*s.width, (n+1)*s.width
-		if from < span && span < to {
-			to = span // the recording ends before the slice does
+		if from < end && end < to {
+			to = end // what is told of ends before the slice does
+		}
+		if from < begin && begin < to {
+			from = begin
 		}
 		g.Name = fmt.Sprintf("%v .. %v", time.Duration(from), time.Duration(to).Round(time.Millisecond))
 		g.Rate, g.Concurrency = round(float64(g.Requests)/(float64(to-from)/1e9)), round(float64(s.busy[n])/float64(to-from))

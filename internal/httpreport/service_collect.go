@@ -17,6 +17,9 @@ type ServiceCollector struct {
 	client, server side
 	// All says that no request was left out, so that what connections did counts without their requests.
 	All bool
+	// From and To, ns, are the stretch of the trace that is told of; To 0: to its end. What was under way at its ends counts with the
+	// part inside. Requests that lie outside are not handed in.
+	From, To int64
 	// Wanted says which processes the events of the runtime and of connections are wanted of; nil: all.
 	Wanted func(pid int) bool
 	// Spool takes the numbers for which its memory has no room; nil: none. What is told is not to be believed if it has an
@@ -30,7 +33,7 @@ type ServiceCollector struct {
 	byLock   map[lockKey]*lock
 	lockWait int64
 	pause    map[int]int64 // by process
-	end      int64
+	end      int64         // of the trace
 
 	http          httpphases.Decoder
 	conns         map[connKey]int     // requests of each connection
@@ -102,6 +105,7 @@ func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 		c.locks.Event(ev, 0, 0)
 		c.pauses.Event(ev, 0)
 	}
+	ns := c.reader.Nanos(ev.Time)
 	switch ev.Metadata.Provider {
 	case nettrace.ProviderRuntime:
 		c.runtime = true
@@ -112,12 +116,13 @@ func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 		return nil
 	case httpphases.ProviderHTTP:
 		c.net = true
-		c.connection(ev)
+		if c.within(ns) {
+			c.connection(ev)
+		}
 		return nil
 	default:
 		return nil
 	}
-	ns := c.reader.Nanos(ev.Time)
 	c.end = max(c.end, ns)
 	if l := c.locks.Event(ev, ns, 0); l != nil && l.Wait() > 0 {
 		c.contention(l)
@@ -127,9 +132,29 @@ func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 		if c.pause == nil {
 			c.pause = map[int]int64{}
 		}
-		c.pause[s.Process] += s.Pause()
+		from, to := c.inside(s.Start, s.Start+s.Pause())
+		c.pause[s.Process] += to - from
 	}
 	return nil
+}
+
+// window is the stretch that is told of, in a trace whose end is known.
+func (c *ServiceCollector) window() (from, to int64) {
+	if to = c.end; c.To > 0 {
+		to = min(to, c.To)
+	}
+	return c.From, max(to, c.From)
+}
+
+// within tells whether a moment is in the stretch that is told of.
+func (c *ServiceCollector) within(ns int64) bool { return ns >= c.From && (c.To == 0 || ns <= c.To) }
+
+// inside returns the part of a time that is in that stretch; both ends are the same where none is.
+func (c *ServiceCollector) inside(from, to int64) (int64, int64) {
+	if from = max(from, c.From); c.To > 0 {
+		to = min(to, c.To)
+	}
+	return from, max(from, to)
 }
 
 // End does nothing.
@@ -169,7 +194,14 @@ func (c *ServiceCollector) connection(ev *nettrace.Event) {
 }
 
 func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
-	c.lockWait += l.Wait()
+	from, to := c.inside(l.Start, l.Stop)
+	ns := l.Wait()
+	if from != l.Start || to != l.Stop {
+		if ns = to - from; ns == 0 {
+			return
+		}
+	}
+	c.lockWait += ns
 	k := lockKey{l.Process, cmp.Or(l.Lock, l.Object)}
 	if k.id == 0 {
 		return // before .NET 8 nothing tells which lock it was, nor whether it is that of another wait
@@ -179,21 +211,22 @@ func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
 	}
 	x := c.byLock[k]
 	if x == nil {
-		x = &lock{first: l.Start}
+		x = &lock{first: from}
 		x.edges.Spool = c.Spool
 		c.byLock[k] = x
 	}
-	x.sum += l.Wait()
-	x.edges.begin(l.Start)
-	x.edges.end(l.Stop)
-	x.last = max(x.last, l.Stop)
+	x.sum += ns
+	x.edges.begin(from)
+	x.edges.end(to)
+	x.last = max(x.last, to)
 }
 
 // Span sets how long the trace is, before the first request.
 func (c *ServiceCollector) Span(end int64) {
 	c.end = max(c.end, end)
 	width := int64(1e9)
-	for c.end/width > 30 {
+	from, to := c.window()
+	for (to-from)/width > 30 {
 		if s := strconv.FormatInt(width, 10); s[0] == '2' {
 			width = width / 2 * 5
 		} else {
@@ -203,6 +236,7 @@ func (c *ServiceCollector) Span(end int64) {
 	c.client.width, c.server.width = width, width
 	c.client.keep(c.Spool)
 	c.server.keep(c.Spool)
+	c.client.inside, c.server.inside = c.inside, c.inside
 	c.conns = map[connKey]int{}
 }
 

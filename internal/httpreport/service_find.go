@@ -40,8 +40,9 @@ const (
 
 // Finish tells how the service did.
 func (c *ServiceCollector) Finish(source string) *Service {
-	s := &Service{Source: source, Span: text.Millis(c.end), Findings: []Finding{}}
-	s.Client, s.Server = c.client.finish(c.end), c.server.finish(c.end)
+	from, to := c.window()
+	s := &Service{Source: source, From: text.Millis(from), Span: text.Millis(to - from), Findings: []Finding{}}
+	s.Client, s.Server = c.client.finish(from, to), c.server.finish(from, to)
 	for _, side := range []*Side{s.Client, s.Server} {
 		if side != nil {
 			s.Figures.MaxConcurrency = max(s.Figures.MaxConcurrency, side.Concurrency)
@@ -55,8 +56,8 @@ func (c *ServiceCollector) Finish(source string) *Service {
 		}
 		f.ClientQueueMs, f.FailedConnections, f.Opened, f.Closed, f.RequestsEach = n.QueueMs, n.Failed, n.Opened, n.Closed, n.Requests
 	}
-	if c.end > 0 {
-		f.Rate = round(float64(c.client.all.Requests+c.server.all.Requests) / (float64(c.end) / 1e9))
+	if to > from {
+		f.Rate = round(float64(c.client.all.Requests+c.server.all.Requests) / (float64(to-from) / 1e9))
 	}
 	f.PoolWaitMs = text.Millis(c.queuedForPool)
 	var pause, worst int64 // no process stands still for the collections of another one
@@ -70,8 +71,8 @@ func (c *ServiceCollector) Finish(source string) *Service {
 	c.exhausted(s)
 	f.DNSOutliers = c.outliers(s, c.dns, "dns_outlier", "name resolutions", "ask the resolver, or keep connections longer (PooledConnectionLifetime)")
 	f.TLSOutliers = c.outliers(s, c.tls, "tls_outlier", "TLS handshakes", "look at the other side, at certificate revocation checks, and at whether connections are kept")
-	if ms := text.Millis(worst); ms > 0.1*text.Millis(c.end) {
-		s.find("gc_pauses", 0, c.end, "collections stopped all threads for %.1f %% of the time: `tracefix gc` tells which and why", 100*ms/text.Millis(c.end))
+	if ms, whole := text.Millis(worst), text.Millis(to-from); ms > 0.1*whole {
+		s.find("gc_pauses", from, to, "collections stopped all threads for %.1f %% of the time: `tracefix gc` tells which and why", 100*ms/whole)
 	}
 	f.Findings = len(s.Findings)
 	s.runtime, s.queues, s.waits = c.runtime, c.queues || c.queuedForPool > 0, c.sampled || c.queues || f.PoolBlocked > 0
@@ -122,10 +123,20 @@ func (c *ServiceCollector) connections() *Connections {
 	return n
 }
 
+// adjustments returns those for a reason that are in the stretch that is told of.
+func (c *ServiceCollector) adjustments(p *runtimeevents.PoolProcess, reason runtimeevents.AdjustmentReason) (list []runtimeevents.Adjustment) {
+	for _, a := range p.Reason(reason) {
+		if c.within(a.Time) {
+			list = append(list, a)
+		}
+	}
+	return list
+}
+
 // starvation looks at why the pool added threads.
 func (c *ServiceCollector) starvation(s *Service) {
 	for _, p := range c.pool.Processes() {
-		starved, blocked := p.Reason(runtimeevents.Starvation), p.Reason(runtimeevents.CooperativeBlocking)
+		starved, blocked := c.adjustments(p, runtimeevents.Starvation), c.adjustments(p, runtimeevents.CooperativeBlocking)
 		s.Figures.Starvation += len(starved) + len(blocked)
 		all := append(slices.Clone(starved), blocked...)
 		if len(all) == 0 || len(p.Adjustments) == 0 {
@@ -163,9 +174,10 @@ func (c *ServiceCollector) starvation(s *Service) {
 
 // convoys looks for locks at which many wait.
 func (c *ServiceCollector) convoys(s *Service) {
-	whole, what := cmp.Or(c.server.sum, c.client.sum), "the time of requests"
+	whole, what := cmp.Or(c.server.passed, c.client.passed), "the time of requests"
 	if whole == 0 {
-		whole, what = c.end, "the time that passed"
+		from, to := c.window()
+		whole, what = to-from, "the time that passed"
 	}
 	var list []*lock
 	for _, l := range c.byLock {

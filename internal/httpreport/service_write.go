@@ -185,10 +185,18 @@ func number(v float64) string {
 
 func seconds(ms float64) string { return strconv.FormatFloat(ms/1000, 'f', 2, 64) }
 
+// since says where what is told of begins, if it is not the begin of the trace.
+func (s *Service) since() string {
+	if s.From == 0 {
+		return ""
+	}
+	return " from " + seconds(s.From) + " s on"
+}
+
 // ServiceText writes s for a terminal of that width; 0 is any width.
 func ServiceText(w io.Writer, s *Service, width int) error {
 	var b strings.Builder
-	b.WriteString(text.Wrapped(fmt.Sprintf("%s, %s s", text.Line(s.Source), seconds(s.Span)), width, 2) + "\n")
+	b.WriteString(text.Wrapped(fmt.Sprintf("%s, %s s%s", text.Line(s.Source), seconds(s.Span), s.since()), width, 2) + "\n")
 	for _, x := range serviceSections(s) {
 		fmt.Fprintf(&b, "\n%s\n", x.Title)
 		for _, l := range x.Lines {
@@ -260,7 +268,7 @@ func cut(s string, width int) string {
 // ServiceMarkdown writes s for a report.
 func ServiceMarkdown(w io.Writer, s *Service) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s\n\n%s s recorded\n", text.Markdown(s.Source), seconds(s.Span))
+	fmt.Fprintf(&b, "# %s\n\n%s s recorded%s\n", text.Markdown(s.Source), seconds(s.Span), s.since())
 	for _, x := range serviceSections(s) {
 		fmt.Fprintf(&b, "\n## %s\n\n", x.Title)
 		for _, l := range x.Lines {
@@ -292,5 +300,5 @@ var servicePage = sync.OnceValue(func() *template.Template { return template.Mus
 
 // ServiceHTML writes s as one page, for any browser, without network.
 func ServiceHTML(w io.Writer, s *Service) error {
-	return servicePage().Execute(w, map[string]any{"Source": s.Source, "Span": seconds(s.Span), "Sections": serviceSections(s)})
+	return servicePage().Execute(w, map[string]any{"Source": s.Source, "Span": seconds(s.Span), "Since": s.since(), "Sections": serviceSections(s)})
 }
