@@ -25,12 +25,12 @@ type Contention struct {
 	over bool // events of the thread were lost since: a stop may be that of another one
 }
 
-// Wait is the time waited, 0 if the stop is missing.
+// Wait is the time waited, 0 if the stop is missing, or is of before the start in a file whose events are out of order.
 func (c *Contention) Wait() int64 {
 	if c.Stop == Unknown {
 		return 0
 	}
-	return c.Stop - c.Start
+	return max(0, c.Stop-c.Start)
 }
 
 // Contentions pairs the starts and stops of contention. The zero value is ready for use.

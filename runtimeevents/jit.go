@@ -43,7 +43,7 @@ func (c *Compilation) Time() int64 {
 	if c.Start == Unknown {
 		return 0
 	}
-	return c.Stop - c.Start
+	return max(0, c.Stop-c.Start) // events may be out of order
 }
 
 // Background reports whether tiered compilation compiled it on its own thread, so that
