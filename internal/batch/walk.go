@@ -28,7 +28,7 @@ const (
 	skipNoTrace = "not a trace"
 	skipJSON    = "JSON, but not a trace"
 	skipForeign = "not a trace that tracefix reads: " // and what it is
-	skipOutput  = "an output of this batch"
+	skipOutput  = "where the outputs of this batch go"
 	skipLoop    = "a link that leads back to a folder being walked"
 	skipTwice   = "a link to a folder that is walked anyway"
 	skipBroken  = "a link that leads nowhere"
