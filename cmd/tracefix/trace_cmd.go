@@ -207,7 +207,7 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 	if err != nil {
 		return rep, err
 	}
-	if !r.cli.Quiet && !(r.row.Mute && rep.Output.Name == "-") {
+	if !r.cli.Quiet {
 		say(r.std.err, rep.Summary())
 		rep.Explain(r.std.err, widthOf(r.std.err))
 		printDamage(r.std.err, rep.Damage, rep.Damages)

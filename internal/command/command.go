@@ -44,7 +44,6 @@ type Command struct {
 	Counts  Counts // what its reports count
 	Alone   bool   // has further outputs, so that batches cannot do it
 	Streams bool   // writes while it reads: on a terminal a progress bar would stand among its rows
-	Mute    bool   // the output tells all that a summary would, where it goes to standard output
 
 	// New returns a Job whose fields are flags, with their defaults, for kong to fill in.
 	New func() Job

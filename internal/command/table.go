@@ -28,7 +28,7 @@ var Table = []Command{
 	{
 		Name: "info", Help: "Is the trace usable, what is in it, what to record next time.", Group: GroupInspect,
 		Examples: []string{"tracefix info trace.nettrace", "tracefix info trace.nettrace --format json"},
-		Reads:    anyTrace, Outputs: infoFormats, Batch: "json", Counts: Samples, Mute: true,
+		Reads:    anyTrace, Outputs: infoFormats, Batch: "json", Counts: Samples,
 		New: func() Job { return &Info{} },
 	},
 	{
