@@ -17,7 +17,7 @@ type RepairOptions struct {
 	// DefaultConfidence, less takes every answer and more none. Below it the missing frames
 	// become the one frame profile.Bridge.
 	MinConfidence float64
-	// SamplesOnly leaves the stacks of other events as they are, but for those that have a profile.Value: they are evidence
+	// SamplesOnly leaves the stacks of other events as they are, but for those of threads that have Values: they are evidence
 	// only, and DropEvidence drops them. Of a trace with more of them than samples that takes a quarter less time. Logical, if
 	// it follows, knows fewer callers then.
 	SamplesOnly bool

@@ -125,7 +125,7 @@ func (s *solver) fixWorld(w *world, res *Result) {
 		}
 		if !s.stopped() {
 			s.takeBackOthers(w) // those of the votes, and of the last opinion
-			s.result(w, c, evidence, found[i], res)
+			s.result(c, evidence, found[i], res)
 		}
 	}
 	if s.stopped() {
@@ -230,8 +230,9 @@ func (e *engine) dropSuspects(w *world) {
 	}
 }
 
-// result adds the repairs of samples, or of other events, to those of each run of w, and counts them in res.
-func (e *engine) result(w *world, c *consensus, evidence bool, found [][]Repair, res *Result) {
+// result adds the repairs of samples, or of other events, to those of each run, and counts them in res.
+func (e *engine) result(c *consensus, evidence bool, found [][]Repair, res *Result) {
+	w := c.w
 	bridged := map[[2]StackID]StackID{} // by base and recorded stack
 	var fs []FrameID
 	export := func(b *block, base, stack StackID) StackID {

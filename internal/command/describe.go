@@ -15,13 +15,13 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// describe fills in what the report says of the samples of p and of their repairs;
+// describe fills in what the report says of the samples of p and of their repairs, and returns all that was counted;
 // each asks for a row per repaired sample.
-func describe(p *profile.Profile, each bool, rep *report.Trace) {
+func describe(p *profile.Profile, each bool, rep *report.Trace) profile.Counts {
 	c := p.Counts()
 	rep.Threads, rep.Samples, rep.Cut, rep.CutBy = c.Threads, c.Samples, c.Cut, c.CutBy
 	rep.Repaired, rep.Restored = c.Repaired, c.Restored
-	rep.CutEvents, rep.RepairedEvents = c.CutEvents, c.RepairedEvents
+	rep.CutEvents = c.CutEvents
 	if each {
 		rep.Repairs = repairsOf(p)
 	}
@@ -33,6 +33,7 @@ func describe(p *profile.Profile, each bool, rep *report.Trace) {
 		lost += l.Events
 	}
 	rep.Lost = max(rep.Lost, lost) // a reader may have counted more than it lists
+	return c
 }
 
 // A repairRecord is one repaired sample as it is kept for the report.
@@ -178,7 +179,7 @@ func advise(p *profile.Profile, c *Config, rep *report.Trace) {
 	spans := !strings.HasPrefix(p.Meta.Format, "net")
 	told := p.Meta.Format == "ndjson" // which stacks are cut, and what a repair made of them
 	if n := rep.CutBy["depth"]; n > 0 && spans && !told && !c.Repair {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("of stacks as deep as the limit of %d frames, which count as cut, there are %s; repair and info tell those apart that are complete", p.Meta.DepthLimit, report.Count(n)))
+		rep.Notes = append(rep.Notes, fmt.Sprintf("stacks as deep as the limit of %d frames count as cut: %s; repair and info tell those apart that are complete", p.Meta.DepthLimit, report.Count(n)))
 	}
 	if e := p.Meta.Earlier; e.Samples > 0 {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("repaired before: %s sample%s, %s of them bridged, %s frames restored", report.Count(e.Samples), report.Plural(e.Samples), report.Count(e.Bridged), report.Count(e.Restored)))

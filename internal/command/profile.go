@@ -126,34 +126,20 @@ func rewrite(ctx context.Context, f *tracefix.File, w io.Writer, c *Config, rep 
 		return err
 	}
 	describeReading(p, rep)
-	describe(p, c.Repair && c.EachRepair, rep)
+	counts := describe(p, c.Repair && c.EachRepair, rep)
 	c.measure(p, rep)
 	advise(p, c, rep)
 	if p.Meta.Version == 0 {
 		return nil
 	}
-	if c.Repair {
-		noteEvents(rep)
+	if n := rep.CutEvents; c.Repair && n > 0 { // only a copy holds their stacks
+		rep.RepairedEvents = counts.RepairedEvents
+		rep.Notes = append(rep.Notes, fmt.Sprintf("stacks of other events: %s cut, too, %s of them repaired", report.Count(n), report.Count(rep.RepairedEvents)))
 	}
 	if rep.Samples == 0 {
 		rep.Notes = append(rep.Notes, noSamples(p.Meta.Version, p.Meta.Events))
 	}
 	return nil
-}
-
-// noteEvents tells of what only the copy of a recording has.
-func noteEvents(rep *report.Trace) {
-	if n := rep.CutEvents; n > 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("other events have %s cut stack%s, too, of which %s repaired", report.Count(n), report.Plural(n), was(rep.RepairedEvents)))
-	}
-}
-
-// was counts what was done.
-func was(n int) string {
-	if n == 1 {
-		return "1 was"
-	}
-	return report.Count(n) + " were"
 }
 
 func (c *Config) repairOptions() *tracefix.RepairOptions {
@@ -225,7 +211,6 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	}
 	if cpu {
 		describe(p, c.Repair && c.EachRepair, rep)
-		rep.RepairedEvents = 0 // only a copy holds them
 		c.measure(p, rep)
 		if rep.Samples > 0 {
 			found["cpu"] = true

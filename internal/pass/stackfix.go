@@ -29,7 +29,7 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 // FixOptions are how FixStacksContext repairs.
 type FixOptions struct {
 	MinConfidence float64 // as in FixStacks
-	// SamplesOnly leaves the stacks of events that have no profile.Value as they are: they are evidence only.
+	// SamplesOnly leaves the stacks of other events as they are, but for those of threads that have Values: they are evidence only.
 	SamplesOnly bool
 }
 
@@ -101,12 +101,12 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (st
 // samplesOf yields the samples of t as stackfix wants them: those whose whole stack is known
 // already are evidence like any other. bridged stacks are as whole as they can be.
 func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from int) iter.Seq[stackfix.Sample] {
+	weighs := t.Values.Len() > 0
 	return func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
 			c.Seek(from)
 			answers := known.from(from)
-			values := t.Values.Cursor()
 			var s profile.Sample
 			for i := from; c.Read(&s); i++ {
 				out := stackfix.Sample{
@@ -114,7 +114,7 @@ func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from 
 					Stack:    s.Stack,
 					Cut:      cutOf[s.Cut],
 					Suspect:  s.Suspect,
-					Evidence: s.Type == profile.SampleEvent && len(values.Of(i)) == 0,
+					Evidence: s.Type == profile.SampleEvent && !weighs,
 				}
 				if bridged != nil && bridged[s.Stack] {
 					out.Cut = stackfix.Whole

@@ -101,63 +101,58 @@ func TestBridgeFrameIsOne(t *testing.T) {
 	assert.Equal(t, profile.Bridge, tab.MethodOf(a).Full())
 }
 
-// TestSamplesOnly: stacks of events are evidence and stay as they were recorded, but for those that weigh something.
+// TestSamplesOnly: stacks of events are evidence and stay as they were recorded, but on a thread whose events weigh something.
 func TestSamplesOnly(t *testing.T) {
-	read := func() (*profile.Profile, *profile.Thread) {
-		p := deep(100)
-		th := p.Threads[0]
-		var mixed profile.Samples
-		p.Weights = []profile.Weight{{Name: "alloc"}}
-		for i, s := range th.Samples.All() {
-			e := s
-			e.Type = profile.SampleEvent
-			e.Stack = p.Table.Push(e.Stack, profile.FrameID(0)) // or it is in a row with the sample
-			mixed.Append(e)
-			if i%3 == 0 {
-				th.Values.Append(profile.Value{Index: int32(2 * i), Amount: 1})
+	for name, weighs := range map[string]bool{"evidence": false, "weights": true} {
+		t.Run(name, func(t *testing.T) {
+			read := func() (*profile.Profile, *profile.Thread) {
+				p := deep(100)
+				th := p.Threads[0]
+				var mixed profile.Samples
+				for i, s := range th.Samples.All() {
+					e := s
+					e.Type = profile.SampleEvent
+					e.Stack = p.Table.Push(e.Stack, profile.FrameID(0)) // or it is in a row with the sample
+					mixed.Append(e)
+					if weighs && i%3 == 0 {
+						th.Values.Append(profile.Value{Index: int32(2 * i), Amount: 1})
+					}
+					mixed.Append(s)
+				}
+				th.Values.Done()
+				th.Samples = mixed
+				return p, th
 			}
-			mixed.Append(s)
-		}
-		th.Values.Done()
-		th.Samples = mixed
-		return p, th
+			p, all := read()
+			FixStacks(p, 0.9)
+			q, some := read()
+			_, err := FixStacksContext(t.Context(), q, FixOptions{MinConfidence: 0.9, SamplesOnly: true})
+			require.NoError(t, err)
+			var repaired []profile.StackID
+			for _, s := range all.Samples.All() {
+				repaired = append(repaired, s.Stack)
+			}
+			old, now := all.Repairs.Cursor(), some.Repairs.Cursor()
+			left, same := 0, 0
+			for i, s := range some.Samples.All() {
+				was, is := old.Of(i), now.Of(i)
+				switch {
+				case was == nil:
+					assert.Nil(t, is)
+				case s.Type == profile.SampleEvent && !weighs:
+					left++
+					assert.Nil(t, is)
+					assert.Equal(t, was.Recorded, s.Stack)
+				case assert.NotNil(t, is):
+					same++
+					assert.Equal(t, *was, *is)
+					assert.Equal(t, repaired[i], s.Stack)
+				}
+			}
+			assert.Equal(t, !weighs, left > 0)
+			assert.NotZero(t, same)
+		})
 	}
-	p, all := read()
-	FixStacks(p, 0.9)
-	recorded, some := read()
-	_, err := FixStacksContext(t.Context(), recorded, FixOptions{MinConfidence: 0.9, SamplesOnly: true})
-	require.NoError(t, err)
-	old, now, values := all.Repairs.Cursor(), some.Repairs.Cursor(), all.Values.Cursor()
-	left, weighs, samples := 0, 0, 0
-	var repaired []profile.StackID
-	for _, s := range all.Samples.All() {
-		repaired = append(repaired, s.Stack)
-	}
-	for i, s := range some.Samples.All() {
-		was, is := old.Of(i), now.Of(i)
-		if was == nil {
-			assert.Nil(t, is)
-			continue
-		}
-		switch valued := len(values.Of(i)) > 0; {
-		case s.Type == profile.SampleEvent && !valued:
-			left++
-			assert.Nil(t, is)
-			assert.Equal(t, was.Recorded, s.Stack)
-			continue
-		case valued:
-			weighs++
-		default:
-			samples++
-		}
-		if assert.NotNil(t, is) {
-			assert.Equal(t, *was, *is)
-			assert.Equal(t, repaired[i], s.Stack)
-		}
-	}
-	assert.NotZero(t, left)
-	assert.NotZero(t, weighs)
-	assert.NotZero(t, samples)
 }
 
 // TestSamplesOnlyOfMany: where five of six cut stacks are of other events, samples are repaired as if all were.
