@@ -407,16 +407,16 @@ func (h *httpRun) row(r httpRow, shown bool) {
 	}
 	h.held = append(h.held, r)
 	switch {
-	case h.cmd.Sort != "" && (h.cmd.Limit == 0 || h.cmd.Limit > held/2):
+	case h.cmd.Sort != "" && (h.cmd.Limit == 0 || h.cmd.Limit > held/2): // of so many, keeping the first would sort the same ones again and again
 		if len(h.held) == held || h.explain != nil && len(h.held) == explainedAtOnce {
 			h.run()
 		}
 	case len(h.held) < held:
-	case h.cmd.Limit > 0 && h.cmd.Sort != "":
+	case h.cmd.Sort != "":
 		h.order()
 		clear(h.held[h.cmd.Limit:])
 		h.held = h.held[:h.cmd.Limit]
-	case h.cmd.Sort == "":
+	default:
 		h.err = h.flush()
 		h.flowing = true
 	}
