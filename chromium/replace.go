@@ -51,21 +51,15 @@ func plainValue(raw []byte, key string) (from, to int) {
 	if bytes.IndexByte(raw, '\\') >= 0 || bytes.IndexByte(raw[1:], '{') >= 0 {
 		return 0, 0
 	}
-	at := 0
-	for i := 1; ; {
-		k := bytes.Index(raw[i:], []byte(key))
-		if k < 0 {
-			break
-		}
-		start := i + k
-		if i = start + len(key); i < len(raw) && raw[start-1] == '"' && raw[i] == '"' {
-			if at > 0 {
-				return 0, 0
-			}
-			at = i + 1
-		}
+	quoted := append(append(append(make([]byte, 0, 16), '"'), key...), '"')
+	at := bytes.Index(raw, quoted)
+	if at < 0 {
+		return 0, 0
 	}
-	if at = skipSpace(raw, at); at == 0 || at == len(raw) || raw[at] != ':' {
+	if at += len(quoted); bytes.Contains(raw[at:], quoted) {
+		return 0, 0
+	}
+	if at = skipSpace(raw, at); at == len(raw) || raw[at] != ':' {
 		return 0, 0
 	}
 	from = skipSpace(raw, at+1)

@@ -46,6 +46,7 @@ type rewriter struct {
 	edit    edit    // of the event at hand
 	buf     []byte
 	changed [2][]byte // texts of the event at hand
+	moved   [2][]byte // the time that an end was moved from last, and that to which
 	bridge  bool      // a bridge was inserted: stackFrames needs it
 	outside outside
 }
@@ -592,7 +593,7 @@ func (rw *rewriter) change(ev *chromium.Event, ed *edit) {
 		ev.Raw = rw.changed[0]
 	}
 	if ed.early {
-		rw.changed[1] = chromium.AppendReplaced(rw.changed[1][:0], ev.Raw, "ts", appendEarlier(rw.buf[:0], ev.TS.Text))
+		rw.changed[1] = chromium.AppendReplaced(rw.changed[1][:0], ev.Raw, "ts", rw.earlierThan(ev.TS.Text))
 		ev.Raw = rw.changed[1]
 	}
 }
@@ -642,6 +643,15 @@ func markedCat(b, cat []byte) []byte {
 	return append(append(b, cat...), repairMark...)
 }
 
+// earlierThan is appendEarlier, worked out once for ends of one time.
+func (rw *rewriter) earlierThan(ts []byte) []byte {
+	if !bytes.Equal(ts, rw.moved[0]) {
+		rw.moved[0] = append(rw.moved[0][:0], ts...)
+		rw.moved[1] = appendEarlier(rw.moved[1][:0], ts)
+	}
+	return rw.moved[1]
+}
+
 // appendEarlier appends the text of the time before ts that speedscope surely tells from it.
 func appendEarlier(b, ts []byte) []byte {
 	v, err := strconv.ParseFloat(string(bytes.Trim(ts, `"`)), 64)
@@ -686,7 +696,7 @@ func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 	}
 	field("ph", []byte{'"', x.phase, '"'})
 	if x.early {
-		ts = appendEarlier(nil, ts)
+		ts = rw.earlierThan(ts)
 	}
 	field("ts", ts)
 	if ev.PID != nil {
@@ -711,7 +721,7 @@ func (rw *rewriter) newEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 // ownEvent returns the text of an inserted event as internal/export writes it.
 func (rw *rewriter) ownEvent(ev *chromium.Event, x insert, ts []byte) []byte {
 	if x.early {
-		ts = appendEarlier(nil, ts)
+		ts = rw.earlierThan(ts)
 	}
 	b := append(rw.buf[:0], `{"ph":"`...)
 	b = append(append(b, x.phase), `","ts":`...)
