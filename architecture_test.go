@@ -39,6 +39,7 @@ var mayImport = map[string][]string{
 	"internal/relay":        {},
 	"internal/spool":        {},
 	"internal/waits":        {},
+	"internal/interval":     {},
 	"internal/quantile":     {"internal/spool"},
 	"internal/input/bitfix": {},
 	"internal/input":        {"nettrace", "internal/input/bitfix", "internal/relay", "internal/spool", "internal/output", "internal/text"},
@@ -50,14 +51,14 @@ var mayImport = map[string][]string{
 
 	// On the model, and from it to bytes.
 	"internal/pass":        {"profile", "stackfix", "internal/relay", "internal/spool"},
-	"internal/httpreport":  {"nettrace", "runtimeevents", "httpphases", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "internal/text", "profile", "activity", "internal/export", "internal/export/otlp"},
+	"internal/httpreport":  {"nettrace", "runtimeevents", "httpphases", "internal/interval", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "internal/text", "profile", "activity", "internal/export", "internal/export/otlp"},
 	"internal/export":      {"internal/relay", "internal/text", "profile"},
 	"internal/export/otlp": {"internal/text"},
 	"internal/compat":      {"nettrace", "profile", "runtimeevents", "internal/load", "internal/input"},
 	"internal/view":        {"profile", "internal/report", "internal/spool", "internal/text"},
 
 	// What is told of a file without a profile.
-	"internal/events":  {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/load", "internal/export", "internal/export/otlp", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "internal/collect", "internal/text"},
+	"internal/events":  {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/load", "internal/export", "internal/export/otlp", "internal/interval", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "internal/collect", "internal/text"},
 	"internal/info":    {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/relay", "internal/report", "internal/requests", "internal/collect", "internal/text"},
 	"internal/compare": {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/events", "internal/export", "internal/input", "internal/spool", "internal/text"},
 	"internal/ipc":     {"nettrace", "internal/report", "internal/text"},
@@ -68,7 +69,7 @@ var mayImport = map[string][]string{
 	"internal/collect":      {"internal/text"},
 	"internal/output":       {"internal/relay", "internal/text"},
 	"internal/report":       {"internal/relay", "internal/text"},
-	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/collect", "internal/text", "internal/httpreport"},
+	"internal/command":      {".", "nettrace", "httpphases", "profile", "internal/input", "internal/load", "internal/compat", "internal/export", "internal/output", "internal/interval", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "activity", "internal/info", "internal/events", "internal/ipc", "internal/requests", "internal/collect", "internal/text", "internal/httpreport"},
 	"internal/batch":        {"internal/command", "internal/compare", "internal/input", "internal/output", "internal/relay", "internal/report", "internal/text"},
 	"internal/batch/bucket": {"internal/batch"},
 	"cmd/tracefix":          {".", "internal/batch", "internal/batch/bucket", "internal/collect", "internal/command", "internal/compare", "internal/early", "internal/info", "internal/input", "internal/ipc", "internal/output", "internal/report", "internal/view", "internal/text", "nettrace"},

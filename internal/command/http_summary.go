@@ -9,6 +9,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/interval"
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
@@ -47,7 +48,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		return err
 	}
 	aside := input.Aside(keptMemory)
-	col := &httpreport.ServiceCollector{Spool: aside, From: int64(h.From), To: int64(h.To)}
+	col := &httpreport.ServiceCollector{Spool: aside, In: interval.Interval{From: int64(h.From), To: int64(h.To)}}
 	if len(h.Process) > 0 {
 		col.Wanted = h.ProcessFlag.keeps(ctx, c)
 	}

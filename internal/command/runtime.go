@@ -7,6 +7,7 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/events"
+	"github.com/tracefix/tracefix/internal/interval"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/nettrace"
@@ -42,7 +43,7 @@ func (r *RuntimeReport) Do(ctx context.Context, c *Call) error {
 	filters := asked{WhoFlags: WhoFlags{r.ProcessFlag, r.threads}, TimeFlags: r.TimeFlags, WorkFlags: r.work}
 	o := events.RuntimeOptions{
 		Load: load.Options{Source: c.In.Name, Warn: c.warn}, Limit: r.Limit, Waits: r.waits,
-		Between: events.Stretch{From: int64(r.From), To: int64(r.To)},
+		Between: interval.Interval{From: int64(r.From), To: int64(r.To)},
 	}
 	ids, err := r.work.ids(ctx, c)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/interval"
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -33,8 +34,8 @@ type gcRoots struct {
 }
 
 // recordOf returns what is kept of g, of which a part may lie in the time that is wanted.
-func recordOf(g *runtimeevents.GC, in Stretch) *gcRecord {
-	r := &gcRecord{Collection: g.Collection, gcTimes: gcTimes{g.Pause(), g.PauseStart(), g.Suspend(), g.Waking(), g.PauseIn(in.bounds()), !g.PauseTold()}}
+func recordOf(g *runtimeevents.GC, in interval.Interval) *gcRecord {
+	r := &gcRecord{Collection: g.Collection, gcTimes: gcTimes{g.Pause(), g.PauseStart(), g.Suspend(), g.Waking(), g.PauseIn(in.Bounds()), !g.PauseTold()}}
 	if r.untold {
 		r.pause, r.inside = 0, 0
 	}
@@ -419,7 +420,7 @@ func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
 	s.Pause, s.MaxPause, s.MeanPause, s.P50, s.P95, s.P99 = text.Millis(sums.all().inside), text.Millis(t.Max), text.Millis(t.Mean), text.Millis(t.P50), text.Millis(t.P95), text.Millis(t.P99)
 	var other int64
 	for _, u := range p.Unclaimed() {
-		other += c.In.part(u.Start, u.Start+u.Pause())
+		other += c.In.Part(u.Start, u.Start+u.Pause())
 	}
 	s.OtherPause = text.Millis(other)
 	if c.End > 0 {

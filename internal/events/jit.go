@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/collect"
+	"github.com/tracefix/tracefix/internal/interval"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
@@ -72,7 +73,7 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 		var waited, behind int64 // ns
 		for _, m := range by[pid] {
 			s.add(m)
-			if time := c.In.part(m.Stop-m.Time(), m.Stop); m.Background() {
+			if time := c.In.Part(m.Stop-m.Time(), m.Stop); m.Background() {
 				behind += time
 			} else {
 				waited += time
@@ -153,7 +154,7 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 	worst := slices.MaxFunc(list, func(a, b *runtimeevents.Compilation) int { return cmp.Compare(a.Time(), b.Time()) })
 	cut := 0
 	for _, m := range list {
-		if c.In.part(m.Stop-m.Time(), m.Stop) != m.Time() {
+		if c.In.Part(m.Stop-m.Time(), m.Stop) != m.Time() {
 			cut++
 		}
 	}
@@ -180,7 +181,7 @@ type jitSum struct {
 	slowest     int64
 }
 
-func sumJIT(list []*runtimeevents.Compilation, in Stretch, key func(*runtimeevents.Compilation) string) []jitSum {
+func sumJIT(list []*runtimeevents.Compilation, in interval.Interval, key func(*runtimeevents.Compilation) string) []jitSum {
 	index := map[string]int{}
 	var sums []jitSum
 	for _, m := range list {
@@ -193,7 +194,7 @@ func sumJIT(list []*runtimeevents.Compilation, in Stretch, key func(*runtimeeven
 		}
 		s := &sums[i]
 		s.n++
-		time := in.part(m.Stop-m.Time(), m.Stop)
+		time := in.Part(m.Stop-m.Time(), m.Stop)
 		s.time += time
 		if m.Start >= 0 {
 			s.timed++

@@ -258,7 +258,7 @@ func (l *locks) sum(ended, abandoned *spool.List[lockRecord], c *Context) *lockS
 	for i := range ended.Len() {
 		x := ended.At(i)
 		wait, who := x.Wait(), caller(c.frames(x.Stack))
-		inside := c.In.part(x.Start, x.Start+wait)
+		inside := c.In.Part(x.Start, x.Start+wait)
 		if inside != wait {
 			s.cut++
 		}

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/interval"
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
@@ -87,7 +88,7 @@ type Context struct {
 	Name string // of the trace
 	End  int64  // ns: time of the last event, or how much of the trace is wanted
 	// In is what is wanted of the trace. Sums are of it alone; single times are whole.
-	In Stretch
+	In interval.Interval
 	// Process returns the name of a process, empty if it is not known.
 	Process func(pid int) string
 	// Frames returns the full names of a stack, root first.

@@ -2,11 +2,11 @@ package events
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/interval"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
@@ -37,47 +37,7 @@ type RuntimeOptions struct {
 	// Partial says that Wants leaves out some of what a process did.
 	Partial bool
 	// Between is the time that is wanted: what overlaps it is whole.
-	Between Stretch
-}
-
-// A Stretch is a part of a trace, ns since its start. The zero value is all of it.
-type Stretch struct {
-	From int64
-	To   int64 // 0: to the end
-}
-
-// overlaps reports whether something is wanted that lasted so long; until -1: it has no end.
-func (s Stretch) overlaps(from, until int64) bool {
-	return (until < 0 || until >= s.From) && (s.To == 0 || from <= s.To)
-}
-
-// at is overlaps for a moment.
-func (s Stretch) at(ns int64) bool { return s.overlaps(ns, max(ns, 0)) }
-
-// part is how much of a time is wanted.
-func (s Stretch) part(from, until int64) int64 {
-	first, last := s.bounds()
-	return max(0, min(until, last)-max(from, first))
-}
-
-// bounds are where it starts and ends.
-func (s Stretch) bounds() (from, until int64) {
-	from, until = math.MinInt64, math.MaxInt64
-	if s.From > 0 {
-		from = s.From
-	}
-	if s.To > 0 {
-		until = s.To
-	}
-	return from, until
-}
-
-// length is how much of a trace that ends then is wanted.
-func (s Stretch) length(end int64) int64 {
-	if s.To != 0 {
-		end = min(end, s.To)
-	}
-	return max(0, end-s.From)
+	Between interval.Interval
 }
 
 // A collector gathers what one kind of report is about.
@@ -86,7 +46,7 @@ type collector interface {
 	wants(ev *nettrace.Event) bool
 	take(ev *nettrace.Event, ns int64, stack uint32)
 	// report reports on what lies in a stretch of the trace.
-	report(c *Context, in Stretch) *Report
+	report(c *Context, in interval.Interval) *Report
 }
 
 // advice says of each kind of report what records the events that it is about.
@@ -109,7 +69,7 @@ func ReadRuntime(ctx context.Context, open input.Opener, kind ReportKind, o Runt
 	case KindGC:
 		c = newGCCollector(o.Between)
 	case KindJIT:
-		c = &jitCollector{runtimeevents.JIT{Counts: o.Between.overlaps}}
+		c = &jitCollector{runtimeevents.JIT{Counts: o.Between.Overlaps}}
 	case KindLocks:
 		c = newLocksCollector(o.Between, o.Waits)
 	default:
@@ -151,7 +111,8 @@ func contextOf(p *profile.Profile, o *RuntimeOptions) *Context {
 	for _, pr := range p.Processes {
 		names[int(pr.PID)] = pr.Name
 	}
-	c := &Context{Name: p.Meta.Source, End: o.Between.length(p.Meta.End), In: o.Between, Limit: o.Limit, Partial: o.Partial, Version: p.Meta.Version, Events: p.Meta.Events, Lost: p.Meta.Lost, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
+	from, until := o.Between.Resolve(p.Meta.End)
+	c := &Context{Name: p.Meta.Source, End: until - from, In: o.Between, Limit: o.Limit, Partial: o.Partial, Version: p.Meta.Version, Events: p.Meta.Events, Lost: p.Meta.Lost, Many: len(p.Processes) > 1, Process: func(pid int) string { return names[pid] }}
 	known := map[profile.StackID][]string{}
 	c.Frames = func(stack profile.StackID) []string {
 		names, ok := known[stack]
@@ -180,27 +141,27 @@ func Names(t *profile.Table, stack profile.StackID) (names []string) {
 
 type gcCollector struct {
 	runtimeevents.GCs
-	in     Stretch
+	in     interval.Interval
 	others map[int]bool // processes that were suspended for other reasons
 	before map[int]*heapSizes
 	lists  lists[gcRecord]
 }
 
-func newGCCollector(in Stretch) *gcCollector {
+func newGCCollector(in interval.Interval) *gcCollector {
 	c := &gcCollector{in: in, others: map[int]bool{}, before: map[int]*heapSizes{}, lists: listsIn[gcRecord](input.Aside(reportMemory))}
 	c.Other = func(s *runtimeevents.Suspension) {
-		if in.overlaps(s.Start, s.Restarted) {
+		if in.Overlaps(s.Start, s.Restarted) {
 			c.others[s.Process] = true
 		}
 	}
 	c.Finalizing = func(from, until int64) (int64, bool) {
 		if from == runtimeevents.Unknown {
-			return 0, in.at(until)
+			return 0, in.Contains(until)
 		}
-		return in.part(from, until), in.overlaps(from, until)
+		return in.Part(from, until), in.Overlaps(from, until)
 	}
 	c.Settled = func(pid int, g *runtimeevents.GC) {
-		if in.overlaps(min(g.Start, g.PauseStart()), g.End) {
+		if in.Overlaps(min(g.Start, g.PauseStart()), g.End) {
 			c.lists.add(pid, recordOf(g, in))
 		}
 		if g.Start < in.From {
@@ -215,16 +176,16 @@ func newGCCollector(in Stretch) *gcCollector {
 func (c *gcCollector) wants(ev *nettrace.Event) bool { return c.Wants(ev) }
 
 func (c *gcCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
-	if (runtimeevents.IsAllocationTick(ev) || runtimeevents.IsAllocationSampled(ev)) && !c.in.at(ns) {
+	if (runtimeevents.IsAllocationTick(ev) || runtimeevents.IsAllocationSampled(ev)) && !c.in.Contains(ns) {
 		return // these are only counted
 	}
 	c.Event(ev, ns, stack)
 }
 
-func (c *gcCollector) report(x *Context, in Stretch) *Report {
+func (c *gcCollector) report(x *Context, in interval.Interval) *Report {
 	var procs []*gcProcess
 	for _, p := range c.Finish() {
-		p.Suspensions = slices.DeleteFunc(p.Suspensions, func(s *runtimeevents.Suspension) bool { return !in.overlaps(s.Start, s.Restarted) })
+		p.Suspensions = slices.DeleteFunc(p.Suspensions, func(s *runtimeevents.Suspension) bool { return !in.Overlaps(s.Start, s.Restarted) })
 		l := c.lists.list(p.PID)
 		if l.Len()+len(p.Suspensions) > 0 || c.others[p.PID] || p.Ticks > 0 {
 			procs = append(procs, &gcProcess{p, l, c.before[p.PID]})
@@ -239,10 +200,10 @@ func (c *jitCollector) wants(*nettrace.Event) bool { return false }
 func (c *jitCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack)
 }
-func (c *jitCollector) report(x *Context, in Stretch) *Report {
+func (c *jitCollector) report(x *Context, in interval.Interval) *Report {
 	c.Finish()
-	c.Compilations = slices.DeleteFunc(c.Compilations, func(m *runtimeevents.Compilation) bool { return !in.overlaps(m.Stop-m.Time(), m.Stop) })
-	c.Batches = slices.DeleteFunc(c.Batches, func(b runtimeevents.Batch) bool { return !in.overlaps(b.Start, b.Stop) })
+	c.Compilations = slices.DeleteFunc(c.Compilations, func(m *runtimeevents.Compilation) bool { return !in.Overlaps(m.Stop-m.Time(), m.Stop) })
+	c.Batches = slices.DeleteFunc(c.Batches, func(b runtimeevents.Batch) bool { return !in.Overlaps(b.Start, b.Stop) })
 	return JIT(&c.JIT, x)
 }
 
@@ -251,7 +212,7 @@ type locksCollector struct {
 	pending     runtimeevents.Waits
 	all         *locks
 	waits       bool // those for no lock are listed
-	in          Stretch
+	in          interval.Interval
 	held        map[thread]*heldWaits
 }
 
@@ -271,7 +232,7 @@ type heldWaits struct {
 // mostHeld bounds them. A contended lock is tried again after each of its waits: 60 times in a recording of a convoy.
 const mostHeld = 1 << 10
 
-func newLocksCollector(in Stretch, waits bool) *locksCollector {
+func newLocksCollector(in interval.Interval, waits bool) *locksCollector {
 	return &locksCollector{in: in, waits: waits, all: newLocks(input.Aside(reportMemory)), held: map[thread]*heldWaits{}}
 }
 
@@ -284,13 +245,13 @@ func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	if x := c.contentions.Event(ev, ns, stack); x != nil {
 		c.contended(x, ns)
 	}
-	if c.contentions.StopsWithoutStart > early && c.in.at(ns) {
+	if c.contentions.StopsWithoutStart > early && c.in.Contains(ns) {
 		c.all.countOf(ev.ProcessID).early++
 	}
 	if c.waits && runtimeevents.IsContention(ev) {
 		c.held[thread{ev.ProcessID, ev.ThreadID}] = &heldWaits{since: ns}
 	}
-	if w := c.pending.Event(ev, ns, stack); w != nil && c.in.overlaps(w.Start, w.Stop) {
+	if w := c.pending.Event(ev, ns, stack); w != nil && c.in.Overlaps(w.Start, w.Stop) {
 		c.all.countOf(w.Process).waits++
 		if c.waits {
 			c.waited(w)
@@ -321,12 +282,12 @@ func (c *locksCollector) contended(x *runtimeevents.Contention, over int64) {
 		}
 	}
 	delete(c.held, key)
-	if c.in.overlaps(x.Start, over) {
+	if c.in.Overlaps(x.Start, over) {
 		c.all.add(x)
 	}
 }
 
-func (c *locksCollector) report(x *Context, _ Stretch) *Report {
+func (c *locksCollector) report(x *Context, _ interval.Interval) *Report {
 	for _, open := range c.contentions.Open() {
 		c.contended(open, runtimeevents.Unknown)
 	}
@@ -335,16 +296,16 @@ func (c *locksCollector) report(x *Context, _ Stretch) *Report {
 
 type threadsCollector struct {
 	runtimeevents.Pool
-	in      Stretch
+	in      interval.Interval
 	outside map[int]int64 // work enqueued outside of it, by process
 	queued  map[int]*waited
 	aside   *spool.Spool
 }
 
-func newThreadsCollector(in Stretch) *threadsCollector {
+func newThreadsCollector(in interval.Interval) *threadsCollector {
 	c := &threadsCollector{in: in, outside: map[int]int64{}, queued: map[int]*waited{}, aside: input.Aside(0)}
 	c.Delayed = func(pid int, d runtimeevents.Delay) {
-		if !in.overlaps(d.Time-d.Wait, d.Time) {
+		if !in.Overlaps(d.Time-d.Wait, d.Time) {
 			return
 		}
 		w := c.queued[pid]
@@ -353,7 +314,7 @@ func newThreadsCollector(in Stretch) *threadsCollector {
 			c.queued[pid] = w
 		}
 		w.add(d.Wait)
-		inside := in.part(d.Time-d.Wait, d.Time)
+		inside := in.Part(d.Time-d.Wait, d.Time)
 		if w.inside += inside; inside != d.Wait {
 			w.cut++
 		}
@@ -367,12 +328,12 @@ func (c *threadsCollector) wants(*nettrace.Event) bool { return false }
 func (c *threadsCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack)
 	const enqueued = 30
-	if ev.Metadata.Provider == nettrace.ProviderFramework && ev.Metadata.EventID == enqueued && !c.in.at(ns) && (c.Wanted == nil || c.Wanted(ev)) {
+	if ev.Metadata.Provider == nettrace.ProviderFramework && ev.Metadata.EventID == enqueued && !c.in.Contains(ns) && (c.Wanted == nil || c.Wanted(ev)) {
 		c.outside[ev.ProcessID]++
 	}
 }
 
-func (c *threadsCollector) report(x *Context, in Stretch) *Report {
+func (c *threadsCollector) report(x *Context, in interval.Interval) *Report {
 	procs := c.Processes()
 	for _, p := range procs {
 		p.Before = p.WorkersAt(in.From) // their number holds on until the next change
@@ -381,10 +342,10 @@ func (c *threadsCollector) report(x *Context, in Stretch) *Report {
 				p.GoalBefore = a.Workers
 			}
 		}
-		p.Adjustments = slices.DeleteFunc(p.Adjustments, func(a runtimeevents.Adjustment) bool { return !in.at(a.Time) })
-		p.Workers = slices.DeleteFunc(p.Workers, func(w runtimeevents.WorkerChange) bool { return !in.at(w.Time) })
-		p.Limits = slices.DeleteFunc(p.Limits, func(l runtimeevents.Limits) bool { return !in.at(l.Time) })
-		p.Births = slices.DeleteFunc(p.Births, func(d runtimeevents.Delay) bool { return !in.overlaps(d.Time-d.Wait, d.Time) })
+		p.Adjustments = slices.DeleteFunc(p.Adjustments, func(a runtimeevents.Adjustment) bool { return !in.Contains(a.Time) })
+		p.Workers = slices.DeleteFunc(p.Workers, func(w runtimeevents.WorkerChange) bool { return !in.Contains(w.Time) })
+		p.Limits = slices.DeleteFunc(p.Limits, func(l runtimeevents.Limits) bool { return !in.Contains(l.Time) })
+		p.Births = slices.DeleteFunc(p.Births, func(d runtimeevents.Delay) bool { return !in.Overlaps(d.Time-d.Wait, d.Time) })
 		p.Enqueued -= c.outside[p.PID]
 	}
 	procs = slices.DeleteFunc(procs, func(p *runtimeevents.PoolProcess) bool {

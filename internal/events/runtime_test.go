@@ -19,6 +19,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/interval"
 	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/nettrace"
@@ -175,7 +176,7 @@ func TestPagesAreAsWideAsTheirWindow(t *testing.T) {
 
 // Waits that are not listed are counted, those of the time that is wanted.
 func TestWaitsAreCounted(t *testing.T) {
-	for _, in := range []Stretch{{}, {From: 2e8, To: 6e8}} {
+	for _, in := range []interval.Interval{{}, {From: 2e8, To: 6e8}} {
 		var stats [2]map[string]any
 		var lists [2]int
 		for i, waits := range []bool{true, false} {
@@ -224,7 +225,7 @@ func waitEvent(id int, fields ...byte) *nettrace.Event {
 
 // What a thread waits for after it gave a lock up is for no lock.
 func TestWaitsAfterAnAbandonedLock(t *testing.T) {
-	c := newLocksCollector(Stretch{}, true)
+	c := newLocksCollector(interval.Interval{}, true)
 	start, stop := waitEvent(runtimeevents.IDWaitStart, 0, 0, 0, 0, 0, 0, 0, 0, 0), waitEvent(runtimeevents.IDWaitStop)
 	contend, got := waitEvent(runtimeevents.IDContentionStart), waitEvent(runtimeevents.IDContentionStop)
 	ns := int64(0)
@@ -232,7 +233,7 @@ func TestWaitsAfterAnAbandonedLock(t *testing.T) {
 		ns++
 		c.take(ev, ns, 0)
 	}
-	c.report(&Context{}, Stretch{})
+	c.report(&Context{}, interval.Interval{})
 	var at []int64
 	waits := c.all.waits.list(1)
 	for i := range waits.Len() {
@@ -270,11 +271,11 @@ func TestQueueOfThreads(t *testing.T) {
 
 // Finalizers are those that ran in the time that is wanted.
 func TestFinalizersOfATime(t *testing.T) {
-	of := func(in Stretch) map[string]any {
+	of := func(in interval.Interval) map[string]any {
 		return statsOf(t, readReport(t, "gc", KindGC, RuntimeOptions{Between: in}))
 	}
 	const half = 1500e6
-	whole, first, second := of(Stretch{}), of(Stretch{To: half}), of(Stretch{From: half})
+	whole, first, second := of(interval.Interval{}), of(interval.Interval{To: half}), of(interval.Interval{From: half})
 	assert.EqualValues(t, 539, whole["finalized"])
 	assert.Positive(t, first["finalized"])
 	assert.Positive(t, second["finalized"])
@@ -290,23 +291,25 @@ func TestSumsAreOfTheTime(t *testing.T) {
 		"gc": {"pause_start_ms", "pause_ms", "total_pause_ms"}, "jit": {"start_ms", "compile_ms", "total_ms"}, "locks": {"start_ms", "ms", "total_ms"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			of := func(in Stretch) *Report { return readReport(t, name, reportKinds[name], RuntimeOptions{Between: in}) }
+			of := func(in interval.Interval) *Report {
+				return readReport(t, name, reportKinds[name], RuntimeOptions{Between: in})
+			}
 			var cut, longest float64
-			for line := range strings.Lines(writeRuntime(t, of(Stretch{}), "ndjson", 0)) {
+			for line := range strings.Lines(writeRuntime(t, of(interval.Interval{}), "ndjson", 0)) {
 				var row map[string]any
 				require.NoError(t, json.Unmarshal([]byte(line), &row))
 				if length, ok := row[keys.length].(float64); ok && length > longest {
 					cut, longest = row[keys.start].(float64)+length/2, length
 				}
 			}
-			whole, first, second := statsOf(t, of(Stretch{})), statsOf(t, of(Stretch{To: nanos(cut)})), statsOf(t, of(Stretch{From: nanos(cut)}))
+			whole, first, second := statsOf(t, of(interval.Interval{})), statsOf(t, of(interval.Interval{To: nanos(cut)})), statsOf(t, of(interval.Interval{From: nanos(cut)}))
 			assert.InDelta(t, whole[keys.sum], first[keys.sum].(float64)+second[keys.sum].(float64), 1e-3)
 
-			middle := statsOf(t, of(Stretch{From: nanos(cut - longest/4), To: nanos(cut + longest/4)}))
+			middle := statsOf(t, of(interval.Interval{From: nanos(cut - longest/4), To: nanos(cut + longest/4)}))
 			assert.GreaterOrEqual(t, middle[keys.sum], longest/2-1e-3)
 			const note = "sums hold the part inside"
-			assert.NotContains(t, writeRuntime(t, of(Stretch{}), "text", 0), note)
-			assert.Contains(t, writeRuntime(t, of(Stretch{To: nanos(cut)}), "text", 0), note)
+			assert.NotContains(t, writeRuntime(t, of(interval.Interval{}), "text", 0), note)
+			assert.Contains(t, writeRuntime(t, of(interval.Interval{To: nanos(cut)}), "text", 0), note)
 			if name == "gc" {
 				assert.InDelta(t, 100, middle["gc_pause_percent"], 1e-3)
 				assert.InDelta(t, longest, middle["max_pause_ms"], 1e-9, "single times are whole")
@@ -317,22 +320,24 @@ func TestSumsAreOfTheTime(t *testing.T) {
 
 // So does what work waited in the queue.
 func TestQueueOfATime(t *testing.T) {
-	of := func(in Stretch) *Report { return readReport(t, "threads", KindThreads, RuntimeOptions{Between: in}) }
+	of := func(in interval.Interval) *Report {
+		return readReport(t, "threads", KindThreads, RuntimeOptions{Between: in})
+	}
 	const cut, key = 4.4e9, "queue_delay_ms_sum"
-	first, second := of(Stretch{To: cut}), of(Stretch{From: cut})
-	assert.InDelta(t, statsOf(t, of(Stretch{}))[key], statsOf(t, first)[key].(float64)+statsOf(t, second)[key].(float64), 1e-3)
+	first, second := of(interval.Interval{To: cut}), of(interval.Interval{From: cut})
+	assert.InDelta(t, statsOf(t, of(interval.Interval{}))[key], statsOf(t, first)[key].(float64)+statsOf(t, second)[key].(float64), 1e-3)
 	assert.Contains(t, writeRuntime(t, first, "text", 0), "waits at an edge of the time chosen")
 }
 
 // The pool takes back what it added for a worker that blocked, for the same reason; that is no more blocking.
 func TestWorkersThatBlock(t *testing.T) {
-	of := func(in Stretch) string {
+	of := func(in interval.Interval) string {
 		return writeRuntime(t, readReport(t, "threads", KindThreads, RuntimeOptions{Between: in}), "text", 0)
 	}
-	told := func(in Stretch) string { return strings.ReplaceAll(of(in), "\n  ", " ") }
-	assert.Contains(t, told(Stretch{}), "the pool made room for another one 13 times, because Task.Wait or Task.Result blocked a worker, and took that back in 7 steps.")
-	assert.Contains(t, told(Stretch{From: 3.726e9, To: 3.8e9}), "another one 0 times, because Task.Wait or Task.Result blocked a worker, and took that back in 7 steps")
-	assert.Contains(t, of(Stretch{From: 4e9, To: 5e9}), "The pool starved: 1 time, at 4299.1 ms, it")
+	told := func(in interval.Interval) string { return strings.ReplaceAll(of(in), "\n  ", " ") }
+	assert.Contains(t, told(interval.Interval{}), "the pool made room for another one 13 times, because Task.Wait or Task.Result blocked a worker, and took that back in 7 steps.")
+	assert.Contains(t, told(interval.Interval{From: 3.726e9, To: 3.8e9}), "another one 0 times, because Task.Wait or Task.Result blocked a worker, and took that back in 7 steps")
+	assert.Contains(t, of(interval.Interval{From: 4e9, To: 5e9}), "The pool starved: 1 time, at 4299.1 ms, it")
 }
 
 // One thread does not tell whether the pool starved: another one may have changed its size.
@@ -412,13 +417,13 @@ func TestVerdictsOfLossyTraces(t *testing.T) {
 
 // By the sizes of the heap what was allocated is what it grew by between two collections, not what was there before.
 func TestAllocatedBySizes(t *testing.T) {
-	of := func(in Stretch) float64 {
+	of := func(in interval.Interval) float64 {
 		stats := statsOf(t, readReport(t, "alloc", KindGC, RuntimeOptions{Between: in}))
 		require.Equal(t, "heap_sizes", stats["allocated_by"])
 		return stats["total_allocated_bytes"].(float64)
 	}
 	const half = 2e9
-	assert.InDelta(t, of(Stretch{}), of(Stretch{To: half})+of(Stretch{From: half}), 0.5)
+	assert.InDelta(t, of(interval.Interval{}), of(interval.Interval{To: half})+of(interval.Interval{From: half}), 0.5)
 
 	collection := func(number uint32, before, after uint64) *gcRecord {
 		g := &gcRecord{}
@@ -458,19 +463,19 @@ func TestAllocatedBySizes(t *testing.T) {
 // Workers exist also where their number does not grow.
 func TestMostWorkersOfATime(t *testing.T) {
 	for name, tt := range map[string]struct {
-		in   Stretch
+		in   interval.Interval
 		want uint32
 	}{
-		"all":                              {Stretch{}, 15},
-		"most were there before":           {Stretch{From: 4e9, To: 4.2e9}, 15},
-		"only waits":                       {Stretch{From: 1.8e9, To: 2e9}, 3},
-		"no worker starts, stops or waits": {Stretch{From: 3.9e9, To: 4.02e9}, 15},
-		"from nothing":                     {Stretch{To: 1e9}, 2},
+		"all":                              {interval.Interval{}, 15},
+		"most were there before":           {interval.Interval{From: 4e9, To: 4.2e9}, 15},
+		"only waits":                       {interval.Interval{From: 1.8e9, To: 2e9}, 3},
+		"no worker starts, stops or waits": {interval.Interval{From: 3.9e9, To: 4.02e9}, 15},
+		"from nothing":                     {interval.Interval{To: 1e9}, 2},
 	} {
 		assert.EqualValues(t, tt.want, statsOf(t, readReport(t, "threads", KindThreads, RuntimeOptions{Between: tt.in}))["max_active"], name)
 	}
 	// The thread started as the tenth worker and dequeues still; how many there are then is of other threads.
-	one := RuntimeOptions{Between: Stretch{From: 4.3e9, To: 4.6e9}, Wants: func(ev *nettrace.Event) bool { return ev.ThreadID == 22496 }}
+	one := RuntimeOptions{Between: interval.Interval{From: 4.3e9, To: 4.6e9}, Wants: func(ev *nettrace.Event) bool { return ev.ThreadID == 22496 }}
 	assert.Less(t, statsOf(t, readReport(t, "threads", KindThreads, one))["max_active"], 10.0)
 }
 
@@ -480,7 +485,7 @@ func TestUnfinishedOfATime(t *testing.T) {
 		return ev.Metadata.EventID != runtimeevents.IDMethodLoadVerbose || ev.ThreadID%2 == 0
 	}
 	whole := statsOf(t, readReport(t, "jit", KindJIT, RuntimeOptions{Wants: wants}))
-	first := statsOf(t, readReport(t, "jit", KindJIT, RuntimeOptions{Wants: wants, Between: Stretch{To: 6e8}}))
+	first := statsOf(t, readReport(t, "jit", KindJIT, RuntimeOptions{Wants: wants, Between: interval.Interval{To: 6e8}}))
 	assert.Positive(t, first["unfinished"])
 	assert.Greater(t, whole["unfinished"], first["unfinished"])
 }
@@ -489,17 +494,17 @@ func TestUnfinishedOfATime(t *testing.T) {
 // not known.
 func TestWaitsWithoutEndOfATime(t *testing.T) {
 	for name, tt := range map[string]struct {
-		in   Stretch
+		in   interval.Interval
 		want int
 	}{
-		"all":                {Stretch{}, 8},
-		"all have begun":     {Stretch{To: 4.85e9}, 8},
-		"some have begun":    {Stretch{To: 4.7e9}, 4},
-		"some are over":      {Stretch{From: 4.76e9}, 3},
-		"all but one":        {Stretch{From: 4.83e9}, 1},
-		"what follows":       {Stretch{From: 5e9}, 0},
-		"in the middle":      {Stretch{From: 4.63e9, To: 4.64e9}, 1},
-		"before all of them": {Stretch{To: 4.5e9}, 0},
+		"all":                {interval.Interval{}, 8},
+		"all have begun":     {interval.Interval{To: 4.85e9}, 8},
+		"some have begun":    {interval.Interval{To: 4.7e9}, 4},
+		"some are over":      {interval.Interval{From: 4.76e9}, 3},
+		"all but one":        {interval.Interval{From: 4.83e9}, 1},
+		"what follows":       {interval.Interval{From: 5e9}, 0},
+		"in the middle":      {interval.Interval{From: 4.63e9, To: 4.64e9}, 1},
+		"before all of them": {interval.Interval{To: 4.5e9}, 0},
 	} {
 		assert.EqualValues(t, tt.want, statsOf(t, readReport(t, "locks", KindLocks, RuntimeOptions{Between: tt.in}))["starts_without_stop"], name)
 	}
@@ -509,7 +514,7 @@ func TestWaitsWithoutEndOfATime(t *testing.T) {
 func TestWaitsWithoutStart(t *testing.T) {
 	from := func(start, to int64) RuntimeOptions { // the trace holds no start before the event of that number
 		n := int64(0)
-		return RuntimeOptions{Between: Stretch{To: to}, Wants: func(ev *nettrace.Event) bool {
+		return RuntimeOptions{Between: interval.Interval{To: to}, Wants: func(ev *nettrace.Event) bool {
 			n++
 			return n > start || !runtimeevents.IsContention(ev)
 		}}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/interval"
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
@@ -187,10 +188,9 @@ type side struct {
 	edges                        edges           // for the concurrency
 	width                        int64           // of a slice of time, ns
 	busy                         map[int64]int64 // ns of all requests in each slice
-	sum, passed                  int64           // of all requests, and what of that is in the stretch that is told of
+	sum, passed                  int64           // of all requests, and what of that is in the part of the trace that is told of
 	wait                         int64           // ns in which a thread waited for an event or a task for one of them
-	// inside returns the part of a time that is in that stretch
-	inside func(from, to int64) (int64, int64)
+	in                           interval.Interval
 }
 
 // edges are where requests begin and end: twice the time, ns, and one more where one begins. So they are in order as
@@ -216,7 +216,7 @@ func (s *side) keep(p *profile.Spool) {
 }
 
 func (s *side) add(r *request) {
-	from, to := s.inside(r.start, r.start+r.duration)
+	from, to := s.in.Clip(r.start, r.start+r.duration)
 	r.inside = to - from
 	s.all.add(r)
 	s.sum, s.passed = s.sum+r.duration, s.passed+r.inside

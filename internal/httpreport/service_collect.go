@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/interval"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -17,9 +18,9 @@ type ServiceCollector struct {
 	client, server side
 	// All says that no request was left out, so that what connections did counts without their requests.
 	All bool
-	// From and To, ns, are the stretch of the trace that is told of; To 0: to its end. What was under way at its ends counts with the
-	// part inside. Requests that lie outside are not handed in.
-	From, To int64
+	// In is the part of the trace that is told of. What was under way at its ends counts with the part inside. Requests that lie
+	// outside are not handed in.
+	In interval.Interval
 	// Wanted says which processes the events of the runtime and of connections are wanted of; nil: all.
 	Wanted func(pid int) bool
 	// Spool takes the numbers for which its memory has no room; nil: none. What is told is not to be believed if it has an
@@ -116,7 +117,7 @@ func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 		return nil
 	case httpphases.ProviderHTTP:
 		c.net = true
-		if c.within(ns) {
+		if c.In.Contains(ns) {
 			c.connection(ev)
 		}
 		return nil
@@ -132,29 +133,9 @@ func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 		if c.pause == nil {
 			c.pause = map[int]int64{}
 		}
-		from, to := c.inside(s.Start, s.Start+s.Pause())
-		c.pause[s.Process] += to - from
+		c.pause[s.Process] += c.In.Part(s.Start, s.Start+s.Pause())
 	}
 	return nil
-}
-
-// window is the stretch that is told of, in a trace whose end is known.
-func (c *ServiceCollector) window() (from, to int64) {
-	if to = c.end; c.To > 0 {
-		to = min(to, c.To)
-	}
-	return c.From, max(to, c.From)
-}
-
-// within tells whether a moment is in the stretch that is told of.
-func (c *ServiceCollector) within(ns int64) bool { return ns >= c.From && (c.To == 0 || ns <= c.To) }
-
-// inside returns the part of a time that is in that stretch; both ends are the same where none is.
-func (c *ServiceCollector) inside(from, to int64) (int64, int64) {
-	if from = max(from, c.From); c.To > 0 {
-		to = min(to, c.To)
-	}
-	return from, max(from, to)
 }
 
 // End does nothing.
@@ -194,7 +175,7 @@ func (c *ServiceCollector) connection(ev *nettrace.Event) {
 }
 
 func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
-	from, to := c.inside(l.Start, l.Stop)
+	from, to := c.In.Clip(l.Start, l.Stop)
 	ns := l.Wait()
 	if from != l.Start || to != l.Stop {
 		if ns = to - from; ns == 0 {
@@ -225,7 +206,7 @@ func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
 func (c *ServiceCollector) Span(end int64) {
 	c.end = max(c.end, end)
 	width := int64(1e9)
-	from, to := c.window()
+	from, to := c.In.Resolve(c.end)
 	for (to-from)/width > 30 {
 		if s := strconv.FormatInt(width, 10); s[0] == '2' {
 			width = width / 2 * 5
@@ -236,7 +217,7 @@ func (c *ServiceCollector) Span(end int64) {
 	c.client.width, c.server.width = width, width
 	c.client.keep(c.Spool)
 	c.server.keep(c.Spool)
-	c.client.inside, c.server.inside = c.inside, c.inside
+	c.client.in, c.server.in = c.In, c.In
 	c.conns = map[connKey]int{}
 }
 

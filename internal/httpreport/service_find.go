@@ -40,7 +40,7 @@ const (
 
 // Finish tells how the service did.
 func (c *ServiceCollector) Finish(source string) *Service {
-	from, to := c.window()
+	from, to := c.In.Resolve(c.end)
 	s := &Service{Source: source, From: text.Millis(from), Span: text.Millis(to - from), Findings: []Finding{}}
 	s.Client, s.Server = c.client.finish(from, to), c.server.finish(from, to)
 	for _, side := range []*Side{s.Client, s.Server} {
@@ -126,7 +126,7 @@ func (c *ServiceCollector) connections() *Connections {
 // adjustments returns those for a reason that are in the stretch that is told of.
 func (c *ServiceCollector) adjustments(p *runtimeevents.PoolProcess, reason runtimeevents.AdjustmentReason) (list []runtimeevents.Adjustment) {
 	for _, a := range p.Reason(reason) {
-		if c.within(a.Time) {
+		if c.In.Contains(a.Time) {
 			list = append(list, a)
 		}
 	}
@@ -176,7 +176,7 @@ func (c *ServiceCollector) starvation(s *Service) {
 func (c *ServiceCollector) convoys(s *Service) {
 	whole, what := cmp.Or(c.server.passed, c.client.passed), "the time of requests"
 	if whole == 0 {
-		from, to := c.window()
+		from, to := c.In.Resolve(c.end)
 		whole, what = to-from, "the time that passed"
 	}
 	var list []*lock
