@@ -27,11 +27,11 @@ import (
 
 // BatchCmd is `tracefix batch`.
 type BatchCmd struct {
-	Traces BatchTracesCmd `cmd:"" name:"run" default:"withargs" help:"Work on folders, globs and archives of traces: tracefix batch PATH... -o DIR."`
-	Plan   BatchPlanCmd   `cmd:"" help:"Cut a fleet of traces into pieces of equal work, for the scheduler that you have."`
+	Traces BatchTracesCmd `cmd:"" name:"run" default:"withargs" help:"Run a command on every trace of folders, globs, archives and buckets: tracefix batch PATH... -o DIR."`
+	Plan   BatchPlanCmd   `cmd:"" help:"Split a large batch into pieces of equal work, for an external scheduler."`
 	Merge  BatchMergeCmd  `cmd:"" help:"Join the reports of shards or pieces."`
 
-	Compare BatchCompareCmd `cmd:"" help:"Tell what moved between two batches, beyond noise: a gate over time."`
+	Compare BatchCompareCmd `cmd:"" help:"Show what moved between two batches, beyond noise; a gate over time."`
 }
 
 // batchCommands are the names of the commands below batch; a mistyped one looks like a path.
@@ -39,11 +39,11 @@ var batchCommands = []string{"merge", "plan", "compare", "run"}
 
 // BatchReportFlags say where reports go and when the batch fails.
 type BatchReportFlags struct {
-	Report   string   `placeholder:"FILE" help:"Write the report as JSON here too, a file or URL; - is standard output."`
-	JUnit    string   `name:"junit" placeholder:"FILE" help:"Write it as JUnit XML here too."`
-	Markdown string   `placeholder:"FILE" help:"Write it as Markdown here too, such as to $GITHUB_STEP_SUMMARY."`
-	HTML     string   `name:"html" placeholder:"FILE" help:"Write the overview page here too."`
-	FailOn   []string `sep:"none" placeholder:"GATE,..." help:"Exit 1 if: cut, damaged, http-error-rate>1%, p95>500ms, ... Gates: ${gates}."`
+	Report   string   `placeholder:"FILE" help:"Also write the report as JSON to this file or URL; - is standard output."`
+	JUnit    string   `name:"junit" placeholder:"FILE" help:"Also write the report as JUnit XML."`
+	Markdown string   `placeholder:"FILE" help:"Also write the report as Markdown, such as to $GITHUB_STEP_SUMMARY."`
+	HTML     string   `name:"html" placeholder:"FILE" help:"Also write the overview as an HTML page."`
+	FailOn   []string `sep:"none" placeholder:"GATE,..." help:"Exit 1 if a gate fails, such as damaged (any at all), http-error-rate>1% or p95>500ms. Gates: ${gates}."`
 }
 
 // BatchTracesCmd works on traces.
@@ -51,28 +51,28 @@ type BatchTracesCmd struct {
 	Paths []string `arg:"" optional:"" name:"path" help:"Files, folders, globs, archives (zip, tar), s3://, gs:// and azblob:// URLs; - reads a list from standard input."`
 	Out   string   `short:"o" required:"" placeholder:"DIR" help:"Folder or URL for the outputs, which mirror the inputs, and the reports."`
 
-	Do      string `enum:"${doings}" default:"repair" placeholder:"COMMAND" help:"What to do with each trace, with its flags: ${jobs}."`
-	Format  string `placeholder:"FORMAT" help:"Output format. Default: each trace's own for repair and convert, else one for programs: ndjson, json or csv."`
+	Do      string `enum:"${doings}" default:"repair" placeholder:"COMMAND" help:"Command to run on each trace, which also takes its flags: ${jobs}. Default: repair."`
+	Format  string `placeholder:"FORMAT" help:"Output format. Default: for repair and convert that of each trace, else ndjson, json or csv, whichever the command has."`
 	Archive string `placeholder:"OUT.zip" help:"Pack the outputs into a zip too."`
 
-	Jobs      int    `placeholder:"N" help:"Traces at a time. Default: the number of cores."`
-	MaxMemory string `placeholder:"SIZE" help:"Memory for all of them together, such as 2GiB. Default: three quarters of what the container or the machine has."`
-	MaxSize   string `placeholder:"SIZE" default:"1TiB" help:"Refuse a trace that is larger as stored."`
-	Shard     string `placeholder:"I/N" help:"Do part I of N only. Default: from JOB_COMPLETION_INDEX and JOB_COMPLETIONS, if set."`
-	Manifest  string `placeholder:"PLAN[#N]" help:"Do one piece of what batch plan wrote (a file or URL) in place of paths. Default with --piece: batch-plan.ndjson in -o."`
+	Jobs      int    `placeholder:"N" help:"Traces to work on at the same time. Default: the number of processors."`
+	MaxMemory string `placeholder:"SIZE" help:"Memory limit for all of them together, such as 2GiB. Default: three quarters of the memory of the container or machine."`
+	MaxSize   string `placeholder:"SIZE" default:"1TiB" help:"Refuse traces that are larger than this as stored. Default: 1TiB."`
+	Shard     string `placeholder:"I/N" help:"Do only part I of N. Default: from JOB_COMPLETION_INDEX and JOB_COMPLETIONS, if set."`
+	Manifest  string `placeholder:"PLAN[#N]" help:"Do one piece of a plan by batch plan (a file or URL), instead of paths. Default with --piece: batch-plan.ndjson in -o."`
 	Piece     string `placeholder:"N" help:"The piece to do, counted from 0. Default: JOB_COMPLETION_INDEX, AWS_BATCH_JOB_ARRAY_INDEX or SLURM_ARRAY_TASK_ID."`
-	ForMerge  bool   `help:"Exit 0 when all is done and told in the report, even if traces failed or were damaged: batch merge judges them. What a store or the network failed still fails, so that it is run again."`
-	Attempts  int    `default:"3" help:"Give a trace up when that many runs were killed, or ran out of memory, at work on it: at least 3."`
-	Resume    bool   `help:"Go on with a batch that was killed, or do again what has changed: skip what is done."`
+	ForMerge  bool   `help:"Exit 0 even if traces failed or were damaged, and leave the verdict to batch merge. Failures of a store or the network still exit 1, so that the piece is run again."`
+	Attempts  int    `default:"3" help:"Give a trace up after this many runs (at least 3) were killed or ran out of memory while working on it."`
+	Resume    bool   `help:"Continue a batch that was interrupted, or repeat one whose inputs changed: skip traces that are done."`
 	Force     bool   `help:"Replace existing outputs."`
-	Strict    bool   `help:"Let damaged traces fail."`
+	Strict    bool   `help:"Count damaged traces as failed."`
 	BatchReportFlags
 	Job kong.Plugins `embed:""` // the flags of what is done
 }
 
 // Help is what stands below the flags.
 func (*BatchTracesCmd) Help() string {
-	return "All flags of what is done go with it: tracefix batch --do http --help lists those of http.\n\n" +
+	return "It also takes the flags of the command: tracefix batch --do http --help lists those of http.\n\n" +
 		examples("tracefix batch traces -o fixed", "tracefix batch traces -o out --do http --fail-on 'http-error-rate>1%'",
 			"tracefix batch 's3://bucket/traces/*.nettrace' -o out --shard 1/4", "tracefix batch merge out/batch-report-*-of-4.json -o out")
 }
@@ -236,11 +236,11 @@ func (c *BatchTracesCmd) part(b *batch.Config, piece *batch.Manifest) (err error
 // BatchPlanCmd is `tracefix batch plan`.
 type BatchPlanCmd struct {
 	Paths  []string `arg:"" name:"path" help:"As for batch."`
-	Out    string   `short:"o" required:"" placeholder:"DIR" help:"Folder or URL for the outputs: the plan is written there as batch-plan.ndjson, and the numbers of its pieces as a plain JSON list, batch-pieces.json."`
-	Do     string   `enum:"${doings}" default:"repair" placeholder:"COMMAND" help:"What is to be done with each trace: ${jobs}."`
-	Format string   `placeholder:"FORMAT" help:"Output format, as the pieces are to get it."`
-	Pieces int      `placeholder:"N" help:"Number of pieces. Default: about 64 MiB of traces each, 1000 at most. Have many more pieces than workers, so that a slow one holds nobody up."`
-	List   string   `placeholder:"FILE" help:"Write the list of numbers here too; - is standard output."`
+	Out    string   `short:"o" required:"" placeholder:"DIR" help:"Folder or URL of the outputs. The plan is written there as batch-plan.ndjson, and the numbers of its pieces as a JSON list, batch-pieces.json."`
+	Do     string   `enum:"${doings}" default:"repair" placeholder:"COMMAND" help:"Command to run on each trace: ${jobs}. Default: repair."`
+	Format string   `placeholder:"FORMAT" help:"Output format of the pieces."`
+	Pieces int      `placeholder:"N" help:"Number of pieces; best many more than workers, so that a slow one delays nobody. Default: pieces of about 64 MiB, 1000 at most."`
+	List   string   `placeholder:"FILE" help:"Also write the list of numbers to this file; - is standard output."`
 	Force  bool     `help:"Replace another plan."`
 }
 
@@ -335,8 +335,8 @@ func (c *BatchTracesCmd) work(ctx context.Context, cli *CLI, std streams, b batc
 
 // BatchMergeCmd is `tracefix batch merge`.
 type BatchMergeCmd struct {
-	Reports []string `arg:"" name:"report" help:"The reports of all shards or pieces, .json or .ndjson, or the folder or URL of the outputs, where they lie."`
-	Out     string   `short:"o" placeholder:"DIR" help:"Folder or URL with the shards' outputs: write batch-report.json, .md, .xml, .html and .ndjson there."`
+	Reports []string `arg:"" name:"report" help:"The reports of all shards or pieces (.json or .ndjson), or the folder or URL of the outputs, which has them."`
+	Out     string   `short:"o" placeholder:"DIR" help:"Folder or URL of the shards' outputs, where batch-report.json, .md, .xml, .html and .ndjson are written."`
 	Force   bool     `help:"Replace existing reports."`
 	BatchReportFlags
 }

@@ -31,8 +31,8 @@ type BatchCompareCmd struct {
 	Out    string   `short:"o" placeholder:"OUT" help:"Output file or URL; - is standard output, the default."`
 	Format string   `placeholder:"FORMAT" help:"Output format: text, markdown, json. Default: by OUT's extension, else text."`
 	Force  bool     `help:"Replace an existing output."`
-	Limit  int      `short:"n" default:"10" help:"Rows in each table; 0 is all."`
-	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if: new-failures, failed-rate>1%, http-error-rate>1%, or if that moved so far and beyond noise: KIND:NAME>+10% or KIND:NAME<-10%, KIND p95, p50, errors (of a route) or cpu (of a method); * and ? are wild."`
+	Limit  int      `short:"n" default:"10" help:"Rows in each table; 0 prints all."`
+	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if one of these holds: new-failures, failed-rate>1%, http-error-rate>1%, or a change beyond noise such as KIND:NAME>+10% or KIND:NAME<-10%. KIND is p95, p50 or errors (NAME: a route) or cpu (NAME: a method); * and ? are wildcards."`
 }
 
 // Help is what stands below the flags.
@@ -100,16 +100,16 @@ type CompareCmd struct {
 	Format string `placeholder:"FORMAT" help:"Output format: text, markdown, json, folded, html. Default: by OUT's extension, else text."`
 	Force  bool   `help:"Replace an existing output."`
 	Strict bool   `help:"Fail on a damaged input (exit 1) instead of comparing what can be saved (exit 3)."`
-	Limit  int    `short:"n" default:"10" help:"Rows in each table; 0 is all."`
-	Raw    bool   `help:"Leave the sampler's own marks (Thread.PollGC) where they are, instead of charging them to the callers."`
+	Limit  int    `short:"n" default:"10" help:"Rows in each table; 0 prints all."`
+	Raw    bool   `help:"Show the sampler's own frames (Thread.PollGC) instead of charging their time to the callers."`
 	Report string `placeholder:"FILE" help:"Write the figures as JSON, whatever the output is; - is standard output."`
 
 	command.WhoFlags
 	command.TimeFlags
 	command.WorkFlags
-	Frame string `placeholder:"PATTERN" help:"Compare samples with a frame of that name; * and ? are wild."`
+	Frame string `placeholder:"PATTERN" help:"Compare only samples with a frame of that name; * and ? are wildcards."`
 
-	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 if that moved so far and beyond noise: KIND:NAME>+10% or KIND:NAME<-10%, KIND cpu, self, alloc, exceptions, requests, gc or counters; * and ? are wild."`
+	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 on a change beyond noise: KIND:NAME>+10% or KIND:NAME<-10%. KIND is cpu, self, alloc, exceptions, requests, gc or counters; * and ? are wildcards."`
 }
 
 // Help is what stands below the flags.

@@ -18,14 +18,14 @@ import (
 )
 
 // usual is what `tracefix` alone prints: the usual tasks.
-const usual = `tracefix repairs .NET traces and tells what is in them. The usual tasks:
+const usual = `tracefix repairs .NET traces and shows what is in them. The usual tasks:
 
-  tracefix info TRACE                   is it usable, and what to record next time
-  tracefix repair TRACE -o OUT.json     put cut stacks right, for Perfetto and speedscope
-  tracefix view TRACE                   look at it in the browser, offline
+  tracefix info TRACE                   is it usable, what to record next time
+  tracefix repair TRACE -o OUT.json     restore cut stacks, for Perfetto and speedscope
+  tracefix view TRACE                   repair it and open it in the browser, offline
   tracefix top TRACE                    hottest methods
   tracefix http TRACE                   HTTP requests with their phases
-  tracefix batch DIR -o OUT             all of that over folders, archives and buckets
+  tracefix batch DIR -o OUT             the same for folders, archives and buckets
 
 All commands: tracefix --help. Flags of one: tracefix COMMAND --help.
 `

@@ -38,7 +38,7 @@ const (
 // CLI holds the flags of all commands.
 type CLI struct {
 	Version versionFlag `help:"Print the version and exit."`
-	Quiet   bool        `short:"q" help:"Print no summary and no progress."`
+	Quiet   bool        `short:"q" help:"Print no summary line and no progress."`
 }
 
 // streams are the standard streams, so that tests can replace them.
@@ -239,9 +239,9 @@ func grammar(cli *CLI, args []string, more ...kong.Option) (*kong.Kong, error) {
 	add("batch", "All of that over folders, globs, archives and buckets, with reports.", command.GroupMany, func() any { return newBatchCmd(args) }, func() []string {
 		return append(tracks(), setVar("doings", strings.Join(batch.DoingNames(), ",")), setVar("jobs", strings.Join(batch.DoingNames(), ", ")), setVar("gates", batch.GateHelp()))
 	})
-	add("compare", "What moved between two traces, beyond noise; a gate for CI.", command.GroupMany, func() any { return &CompareCmd{} }, none)
-	add("snoop", "Record the conversation of tools with a process, for ipc.", command.GroupTalk, func() any { return &SnoopCmd{} }, none)
-	add("completion", "Print a script that completes commands, flags and values in your shell.", command.GroupProgram, func() any { return &CompletionCmd{} }, none)
+	add("compare", "Show what moved between two traces, beyond noise; a gate for CI.", command.GroupMany, func() any { return &CompareCmd{} }, none)
+	add("snoop", "Record what tools say to a process, as a proxy, for ipc to decode.", command.GroupTalk, func() any { return &SnoopCmd{} }, none)
+	add("completion", "Print the completion script for your shell.", command.GroupProgram, func() any { return &CompletionCmd{} }, none)
 	add("man", "Print the man page.", command.GroupProgram, func() any { return &ManCmd{} }, none)
 	add("complete", "", "", func() any { return &CompleteCmd{} }, func() []string { return []string{"hidden"} })
 	return kong.New(cli, options...)
@@ -298,7 +298,7 @@ func exitCode(err error, ctx context.Context, stderr io.Writer) int {
 }
 
 const description = `tracefix repairs call stacks that .NET's trace recorders cut, reconstructs HTTP
-requests, and converts traces, offline. Begin with: tracefix info TRACE
+requests, and converts traces, offline. Start with: tracefix info TRACE
 
 Exit codes: 0 done; 1 failed, nothing written (of several inputs: any failed); 2
 usage; 3 done, but an input was damaged and what could be saved was saved

@@ -15,10 +15,10 @@ import (
 // SnoopCmd is `tracefix snoop`.
 type SnoopCmd struct {
 	Target   string        `arg:"" name:"pid" help:"Process id of a .NET process, or the path of its diagnostics socket."`
-	Out      string        `short:"o" placeholder:"OUT" help:"Recording; default: snoop-PID.rec. - is standard output; .gz or .zst at its end compresses."`
+	Out      string        `short:"o" placeholder:"OUT" help:"File of the recording, - for standard output; .gz or .zst at its end compresses. Default: snoop-PID.rec."`
 	Force    bool          `help:"Replace an existing output."`
-	Socket   string        `placeholder:"PATH" help:"Listen on this socket, for --diagnostic-port PATH,connect. Default: where tools find it by the process id."`
-	Duration time.Duration `help:"End after this time, such as 30s. Default: with Ctrl-C, or when the process ends."`
+	Socket   string        `placeholder:"PATH" help:"Listen on this socket, for tools with --diagnostic-port PATH,connect. Default: the path at which tools look for the process id."`
+	Duration time.Duration `help:"Stop after this time, such as 30s. Default: stop on Ctrl+C or when the process ends."`
 }
 
 // Help is what stands below the flags.

@@ -24,12 +24,12 @@ import (
 
 // traceFlags are the flags of all rows of the table of commands, and a row's own.
 type traceFlags struct {
-	Out    string       `short:"o" aliases:"output" placeholder:"OUT" help:"Output file (- is standard output); its extension names the format, and .gz or .zst compresses. Default: ${out}."`
+	Out    string       `short:"o" aliases:"output" placeholder:"OUT" help:"Output file, - for standard output. Its extension chooses the format; .gz or .zst at the end compresses. Default: ${out}."`
 	Format string       `placeholder:"FORMAT" help:"Output format: ${formats}. Default: by OUT's extension, else ${format}."`
 	Force  bool         `help:"Replace an existing output."`
 	Strict bool         `help:"Fail on a damaged input (exit 1) instead of saving what can be saved (exit 3)."`
-	Report string       `placeholder:"FILE" help:"Write what was done as JSON; - is standard output."`
-	Jobs   int          `placeholder:"N" help:"Processors to work with; the output is the same. Default: all that this process may use."`
+	Report string       `placeholder:"FILE" help:"Write a report of the run as JSON; - is standard output."`
+	Jobs   int          `placeholder:"N" help:"Processors to use; the output does not depend on it. Default: all that are available."`
 	Job    kong.Plugins `embed:""`
 
 	row *command.Command

@@ -19,12 +19,12 @@ import (
 
 // ViewCmd is `tracefix view`.
 type ViewCmd struct {
-	In     string `arg:"" name:"in" help:"Trace of any format that repair reads, - for standard input, or a folder: its traces and pages are listed in the browser, each page made when it is opened."`
-	Out    string `short:"o" placeholder:"FILE" help:"Write the page here instead of a temporary folder."`
-	NoOpen bool   `name:"no-open" help:"Print the page's name; start no browser."`
+	In     string `arg:"" name:"in" help:"A trace of any format that repair reads, - for standard input, or a folder, whose traces and pages are listed in the browser."`
+	Out    string `short:"o" placeholder:"FILE" help:"Write the page to this file instead of a temporary folder."`
+	NoOpen bool   `name:"no-open" help:"Print the name of the page and start no browser."`
 	Force  bool   `help:"Replace an existing page."`
 	Strict bool   `help:"Fail on a damaged input (exit 1) instead of showing what can be saved (exit 3)."`
-	Report string `placeholder:"FILE" help:"Write what was done as JSON; - is standard output."`
+	Report string `placeholder:"FILE" help:"Write a report of the run as JSON; - is standard output."`
 	command.Repair
 }
 

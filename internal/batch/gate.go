@@ -114,7 +114,7 @@ func (f *figure) metric() metric {
 		}
 		return v, q.Most[f.name].where(f.join)
 	}
-	return metric{name: f.name, help: "with --summary: " + f.help, unit: f.unit, need: command.Requests, get: get, summary: true}
+	return metric{name: f.name, help: f.help, unit: f.unit, need: command.Requests, get: get, summary: true}
 }
 
 // errorsOf is a count of what requests tell: without any nothing tells it.
@@ -171,38 +171,38 @@ var metrics = func() []metric {
 
 // counted are what gates can ask of all traces together.
 var counted = []metric{
-	{name: "cut", help: "samples whose stack was cut, repaired or not", need: command.Samples, get: count(func(t *Totals) int { return t.Cut }), part: resultCut},
+	{name: "cut", help: "samples with a cut stack, repaired or not", need: command.Samples, get: count(func(t *Totals) int { return t.Cut }), part: resultCut},
 	{name: "cut-rate", help: "share of samples that were cut", unit: "%", need: command.Samples, get: rate(func(t *Totals) int { return t.Cut }, func(t *Totals) int { return t.Samples }), part: resultCut, whole: resultSamples},
-	{name: "unrepaired", help: "cut samples that were bridged", need: command.Repairs, get: count(func(t *Totals) int { return t.Repaired[bridge] }), part: func(x *Result) int { return x.Repaired[bridge] }},
+	{name: "unrepaired", help: "cut samples that keep a gap, [frames lost]", need: command.Repairs, get: count(func(t *Totals) int { return t.Repaired[bridge] }), part: func(x *Result) int { return x.Repaired[bridge] }},
 	{name: "lost", help: "events lost while recording", get: count(func(t *Totals) int { return int(t.Lost) }), part: func(x *Result) int { return int(x.Lost) }},
-	{name: "damaged", help: "traces that were damaged", get: count(func(t *Totals) int { return t.Damaged }), part: damagesOf},
-	{name: "failed", help: "traces that failed", get: count(func(t *Totals) int { return t.Failed }), part: failures},
+	{name: "damaged", help: "damaged traces", get: count(func(t *Totals) int { return t.Damaged }), part: damagesOf},
+	{name: "failed", help: "failed traces", get: count(func(t *Totals) int { return t.Failed }), part: failures},
 	{name: "skipped", help: "files that are not traces", get: count(func(t *Totals) int { return t.Skipped })},
-	{name: "traces", help: "traces in all", get: count(func(t *Totals) int { return t.Traces })},
-	{name: "requests", help: "HTTP requests, of the side that --side names; unless told, of both with --summary", need: command.Requests, get: count(ofRequests(requestCount))},
+	{name: "traces", help: "all traces", get: count(func(t *Totals) int { return t.Traces })},
+	{name: "requests", help: "HTTP requests of the side that --side selects", need: command.Requests, get: count(ofRequests(requestCount))},
 	{name: "http-errors", help: "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", need: command.Requests, get: errorsOf, part: resultErrors},
 	{name: "http-error-rate", help: "their share in the requests of all traces", unit: "%", need: command.Requests, get: rate(ofRequests(requestErrors), ofRequests(requestCount)), part: resultErrors, whole: resultRequests},
-	{name: "p50", help: "highest median of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P50 })},
-	{name: "p90", help: "highest 90th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P90 })},
-	{name: "p95", help: "highest 95th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P95 })},
-	{name: "p99", help: "highest 99th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P99 })},
+	{name: "p50", help: "highest median request duration of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P50 })},
+	{name: "p90", help: "the 90th percentile likewise", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P90 })},
+	{name: "p95", help: "the 95th", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P95 })},
+	{name: "p99", help: "the 99th", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P99 })},
 	{name: "max", help: "longest request", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.Max })},
 }
 
 // figures are what gates can ask of summaries.
 var figures = []figure{
-	{name: "findings", help: "things that are wrong with a service, such as a starved thread pool", get: func(s *report.Service) float64 { return float64(s.Findings) }},
-	{name: "starvation", help: "times that thread pools changed their number of threads since they starved or their threads blocked", get: func(s *report.Service) float64 { return float64(s.Starvation) }},
+	{name: "findings", help: "problems of a service, such as a starved thread pool", get: func(s *report.Service) float64 { return float64(s.Findings) }},
+	{name: "starvation", help: "how often thread pools changed their number of threads because they starved or their threads blocked", get: func(s *report.Service) float64 { return float64(s.Starvation) }},
 	{name: "pool-blocked", help: "highest share of the time of served requests in which a thread waited for an event or a task", unit: "%", join: highestOf, get: func(s *report.Service) float64 { return s.PoolBlocked }},
-	{name: "pool-wait", help: "time in which work of requests was queued for a thread of the pool", unit: "ms", get: func(s *report.Service) float64 { return s.PoolWaitMs }},
+	{name: "pool-wait", help: "time that work of requests was queued for a pool thread", unit: "ms", get: func(s *report.Service) float64 { return s.PoolWaitMs }},
 	{name: "lock-wait", help: "time that threads waited for locks", unit: "ms", get: func(s *report.Service) float64 { return s.LockWaitMs }},
-	{name: "convoy-waits", help: "waits at locks with a convoy", get: func(s *report.Service) float64 { return float64(s.ConvoyWaits) }},
-	{name: "client-queue", help: "time that requests waited until another one gave its connection back", unit: "ms", get: func(s *report.Service) float64 { return s.ClientQueueMs }},
+	{name: "convoy-waits", help: "waits in lock convoys", get: func(s *report.Service) float64 { return float64(s.ConvoyWaits) }},
+	{name: "client-queue", help: "time that requests waited for another one's connection", unit: "ms", get: func(s *report.Service) float64 { return s.ClientQueueMs }},
 	{name: "dns-outliers", help: "name resolutions that took far longer than the others", get: func(s *report.Service) float64 { return float64(s.DNSOutliers) }},
 	{name: "tls-outliers", help: "TLS handshakes that took far longer than the others", get: func(s *report.Service) float64 { return float64(s.TLSOutliers) }},
-	{name: "gc-pause", help: "time of collections", unit: "ms", get: func(s *report.Service) float64 { return s.GCPauseMs }},
-	{name: "gc-in-requests", help: "time in which a collection stopped a thread that ran for a request", unit: "ms", get: func(s *report.Service) float64 { return s.GCInRequestsMs }},
-	{name: "connections-opened", help: "connections that the client opened", get: func(s *report.Service) float64 { return float64(s.Opened) }},
+	{name: "gc-pause", help: "pauses by collections", unit: "ms", get: func(s *report.Service) float64 { return s.GCPauseMs }},
+	{name: "gc-in-requests", help: "pauses that stopped a thread while it ran for a request", unit: "ms", get: func(s *report.Service) float64 { return s.GCInRequestsMs }},
+	{name: "connections-opened", help: "connections opened by the client", get: func(s *report.Service) float64 { return float64(s.Opened) }},
 	{name: "connections-closed", help: "connections of the client that were closed", get: func(s *report.Service) float64 { return float64(s.Closed) }},
 	{name: "requests-per-connection", help: "lowest average of any trace", join: lowestOf, get: func(s *report.Service) float64 {
 		if s.RequestsEach == 0 { // no connection was seen
@@ -210,7 +210,7 @@ var figures = []figure{
 		}
 		return s.RequestsEach
 	}},
-	{name: "connect-failed", help: "attempts to connect that failed", get: func(s *report.Service) float64 { return float64(s.FailedConnections) }},
+	{name: "connect-failed", help: "failed attempts to connect", get: func(s *report.Service) float64 { return float64(s.FailedConnections) }},
 	{name: "rate", help: "highest number of requests made or served per second of any trace", join: highestOf, get: func(s *report.Service) float64 { return s.Rate }},
 	{name: "concurrency", help: "most requests at once in any trace", join: highestOf, get: func(s *report.Service) float64 { return float64(s.MaxConcurrency) }},
 }
@@ -218,7 +218,10 @@ var figures = []figure{
 // GateHelp lists what gates can ask for.
 func GateHelp() string {
 	var b strings.Builder
-	for _, m := range metrics {
+	for i, m := range metrics {
+		if i == len(counted) {
+			b.WriteString("and with --summary: ")
+		}
 		fmt.Fprintf(&b, "%s (%s), ", m.name, m.help)
 	}
 	return strings.TrimSuffix(b.String(), ", ")

@@ -27,16 +27,16 @@ var activityFormats = output.Formats{
 
 // Activities is `tracefix activities`.
 type Activities struct {
-	Provider []string      `placeholder:"NAME" help:"Keep activities of these event sources; * and ? are wild."`
-	Name     []string      `placeholder:"NAME" help:"Keep activities of these names; * and ? are wild."`
-	Slow     time.Duration `placeholder:"TIME" help:"Keep activities that took at least this long, such as 200ms."`
-	Status   []string      `enum:"ok,auto-stopped,unfinished,orphan-stop" placeholder:"STATUS" help:"Keep activities in these states: ok, auto-stopped, unfinished, orphan-stop."`
+	Provider []string      `placeholder:"NAME" help:"Keep only activities of these event sources; * and ? are wildcards."`
+	Name     []string      `placeholder:"NAME" help:"Keep only activities of these names; * and ? are wildcards."`
+	Slow     time.Duration `placeholder:"TIME" help:"Keep only activities that took at least this long, such as 200ms."`
+	Status   []string      `enum:"ok,auto-stopped,unfinished,orphan-stop" placeholder:"STATUS" help:"Keep only activities in these states: ok, auto-stopped, unfinished, orphan-stop."`
 	WorkFlags
 	WhoFlags
 	TimeFlags
 	LimitFlag
-	Depth        int  `placeholder:"N" help:"Print N levels of the tree."`
-	Explain      bool `help:"Tell where the time of each activity went: CPU, locks, waits, the thread pool, GCs, its requests."`
+	Depth        int  `placeholder:"N" help:"Print only N levels of the tree."`
+	Explain      bool `help:"Show where the time of each activity went: CPU, locks, waits, the thread pool, GCs, its requests."`
 	PairByThread bool `help:"Pair starts and stops by thread where there are no activity ids; wrong for async code."`
 }
 

@@ -51,11 +51,11 @@ type Command struct {
 
 // Groups of commands in the help.
 const (
-	GroupRepair  = "Repair, look at it, convert:"
-	GroupInspect = "Tell what is in a trace:"
-	GroupRuntime = "Tell what the runtime did:"
-	GroupMany    = "Many traces, and CI:"
-	GroupTalk    = "Conversations with the diagnostic server of a process:"
+	GroupRepair  = "Repair, view, convert:"
+	GroupInspect = "What is in a trace:"
+	GroupRuntime = "What the runtime did:"
+	GroupMany    = "Many traces, CI:"
+	GroupTalk    = "Traffic between tools and a process:"
 	GroupProgram = "This program:"
 )
 

@@ -29,11 +29,11 @@ var counterFormats = output.Formats{
 
 // Counters is `tracefix counters`.
 type Counters struct {
-	Provider []string `placeholder:"NAME" help:"Keep counters of these providers or meters, of a performance-counter block of these sections; * and ? are wild."`
-	Name     []string `placeholder:"NAME" help:"Keep counters of these names; * and ? are wild."`
+	Provider []string `placeholder:"NAME" help:"Keep only counters of these providers or meters (of a performance-counter block: sections); * and ? are wildcards."`
+	Name     []string `placeholder:"NAME" help:"Keep only counters of these names; * and ? are wildcards."`
 	ProcessFlag
 	TimeFlags
-	Limit int `short:"n" placeholder:"N" help:"Print the first N only: values, rows of wide, counters of table, openmetrics and otlp; 0 is all."`
+	Limit int `short:"n" placeholder:"N" help:"Print only the first N values (wide: rows; table, openmetrics and otlp: counters); 0 prints all."`
 }
 
 // Check implements Job.

@@ -25,12 +25,12 @@ var eventFormats = output.Formats{
 
 // Events is `tracefix events`.
 type Events struct {
-	Provider []string `placeholder:"NAME" help:"Keep events of these providers; * and ? are wild."`
-	Event    []string `placeholder:"NAME|ID" help:"Keep events of these names or ids; * and ? are wild."`
+	Provider []string `placeholder:"NAME" help:"Keep only events of these providers; * and ? are wildcards."`
+	Event    []string `placeholder:"NAME|ID" help:"Keep only events of these names or ids; * and ? are wildcards."`
 	WhoFlags
 	TimeFlags
 	WorkFlags
-	Stacks bool `help:"Tell the stack of each event. The trace is read twice: names stand at its end."`
+	Stacks bool `help:"Show the stack of each event. This reads the trace twice, as method names are at its end."`
 	LimitFlag
 }
 

@@ -19,8 +19,8 @@ import (
 
 // TimeFlags say which stretch of the trace is wanted.
 type TimeFlags struct {
-	From time.Duration `placeholder:"TIME" help:"Keep what is after this time since the start of the trace, such as 1.5s."`
-	To   EndTime       `placeholder:"TIME" help:"Keep what is before this time."`
+	From time.Duration `placeholder:"TIME" help:"Start of the time range, counted from the start of the trace, such as 1.5s."`
+	To   EndTime       `placeholder:"TIME" help:"End of the time range, counted likewise."`
 }
 
 // An EndTime is a time.Duration from the start of the trace to an end. 0 is none, and cannot be asked for: what
@@ -64,7 +64,7 @@ func (f TimeFlags) Check() error {
 
 // A ProcessFlag says which processes are wanted.
 type ProcessFlag struct {
-	Process []string `placeholder:"PID|NAME" help:"Keep these processes; * and ? are wild in names."`
+	Process []string `placeholder:"PID|NAME" help:"Keep only these processes; * and ? are wildcards in names."`
 }
 
 // keeps returns what the flag asks of a process id.
@@ -76,7 +76,7 @@ func (f ProcessFlag) keeps(ctx context.Context, c *Call) func(pid int) bool {
 // WhoFlags say whose part of the trace is wanted.
 type WhoFlags struct {
 	ProcessFlag
-	Thread []string `placeholder:"TID|NAME" help:"Keep these threads; * and ? are wild in names."`
+	Thread []string `placeholder:"TID|NAME" help:"Keep only these threads; * and ? are wildcards in names."`
 }
 
 // keeps returns what the flags ask of a process and a thread. Names are those that info tells: a
@@ -107,19 +107,19 @@ func (f WhoFlags) keeps(ctx context.Context, c *Call) func(pid int, tid int64) b
 type SampleFlags struct {
 	WhoFlags
 	TimeFlags
-	Frame   string `placeholder:"PATTERN" help:"Keep samples with a frame of that name; * and ? are wild."`
-	CPUOnly bool   `name:"cpu-only" help:"Keep samples that were on a CPU."`
+	Frame   string `placeholder:"PATTERN" help:"Keep only samples with a frame of that name; * and ? are wildcards."`
+	CPUOnly bool   `name:"cpu-only" help:"Keep only samples that were on a CPU."`
 
-	Activity []string `placeholder:"NAME|PATH" help:"Keep work for these activities and all below them: [Provider/]Name, //1/2 or a GUID; * and ? are wild."`
-	Request  []string `placeholder:"ID|URL" help:"Keep work for these HTTP requests: the id that http tells, a URL or its path; * and ? are wild."`
-	By       string   `enum:",activity" default:"" placeholder:"activity" help:"Put stacks below the activities that threads worked for."`
+	Activity []string `placeholder:"NAME|PATH" help:"Keep only work for these activities and those inside them: [Provider/]Name, a path such as //1/2, or a GUID; * and ? are wildcards."`
+	Request  []string `placeholder:"ID|URL" help:"Keep only work for these HTTP requests: the id that http shows, a URL or its path; * and ? are wildcards."`
+	By       string   `enum:",activity" default:"" placeholder:"activity" help:"Group stacks by the activity that threads worked for."`
 
 	// Passes are the flags of the passes that have some of their own.
 	Passes kong.Plugins `embed:""`
 
-	Symbols []string `placeholder:"DIR" help:"Directories with ELF or debug files, to name native functions, and portable PDBs or DLLs, for source lines."`
+	Symbols []string `placeholder:"DIR" help:"Directories with ELF or debug files (names of native functions), and portable PDBs or DLLs (source lines)."`
 
-	Weight []string `placeholder:"WEIGHT" help:"Weigh stacks by cpu, wall, alloc, exceptions, contention, wait, EVENT, EVENT=FIELD, or a sample type of a pprof."`
+	Weight []string `placeholder:"WEIGHT" help:"What stacks are weighed by: cpu or wall time, alloc (bytes), exceptions, contention or wait (time), EVENT (its count), EVENT=FIELD (the sum of a field), or a sample type of a pprof."`
 }
 
 // newSampleFlags are those of a command line that is not read yet.
@@ -158,7 +158,7 @@ func checkSymbols(dirs []string) error {
 
 // DepthFlags tell what the recorder did.
 type DepthFlags struct {
-	MaxDepth int `default:"100" help:"Frames at which the recorder cut stacks."`
+	MaxDepth int `default:"100" help:"Number of frames at which the recorder cut stacks."`
 }
 
 func (f DepthFlags) check() error {
@@ -171,8 +171,8 @@ func (f DepthFlags) check() error {
 // RepairFlags shape the repair.
 type RepairFlags struct {
 	DepthFlags
-	MinConfidence float64 `default:"0.9" help:"Put one frame [frames lost] where frames are known with less confidence than this."`
-	Plain         bool    `help:"Write no marks on the events that the repair inserts."`
+	MinConfidence float64 `default:"0.9" help:"Lowest confidence (0 to 1) of restored frames; less certain ones become one frame [frames lost]."`
+	Plain         bool    `help:"Write no marks on inserted events, and no list of repairs. A nettrace keeps its list."`
 }
 
 func (f RepairFlags) check() error {
@@ -195,8 +195,8 @@ func (f RepairFlags) config() Config {
 
 // TrackFlags say what is drawn beside the samples.
 type TrackFlags struct {
-	With   []string `placeholder:"TRACK" help:"Add tracks to a Chromium or Perfetto output: http, activities."`
-	Tracks []string `placeholder:"TRACK" help:"Tracks of Chromium and Perfetto outputs: ${tracks}."`
+	With   []string `placeholder:"TRACK" help:"Add tracks to those that are drawn by default: http, activities."`
+	Tracks []string `placeholder:"TRACK" help:"Draw these tracks (chromium, perfetto, firefox and html only): ${tracks}."`
 }
 
 func (f TrackFlags) into(c *Config) { c.With, c.Tracks = f.With, f.Tracks }
@@ -207,7 +207,7 @@ func (f TrackFlags) check(format string) error {
 
 // A LimitFlag says how many rows are wanted.
 type LimitFlag struct {
-	Limit int `short:"n" placeholder:"N" help:"Print the first N only; 0 is all."`
+	Limit int `short:"n" placeholder:"N" help:"Print only the first N; 0 prints all."`
 }
 
 func (f LimitFlag) check() error {

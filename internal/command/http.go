@@ -30,26 +30,26 @@ var httpFormats = func() (list output.Formats) {
 			list[len(list)-1].Also = "text"
 		}
 	}
-	return append(list, output.Format{Name: "markdown", Extensions: []string{".md"}, Help: "Markdown, a summary as --summary tells it"})
+	return append(list, output.Format{Name: "markdown", Extensions: []string{".md"}, Help: "Markdown, the report of --summary"})
 }()
 
 // HTTP is `tracefix http`.
 type HTTP struct {
-	Slow    time.Duration `placeholder:"TIME" help:"Keep requests that took at least this long, such as 200ms."`
-	Host    []string      `placeholder:"HOST" help:"Keep requests to these hosts; * and ? are wild."`
-	Request []string      `placeholder:"ID|URL" help:"Keep these requests: an id, a URL or its path; * and ? are wild."`
-	Status  []string      `placeholder:"CODE" help:"Keep requests with these answers: 404, 5xx, 400-499."`
-	Failed  bool          `help:"Keep requests that failed or were canceled."`
+	Slow    time.Duration `placeholder:"TIME" help:"Keep only requests that took at least this long, such as 200ms."`
+	Host    []string      `placeholder:"HOST" help:"Keep only requests to these hosts; * and ? are wildcards."`
+	Request []string      `placeholder:"ID|URL" help:"Keep only these requests: an id, a URL or its path; * and ? are wildcards."`
+	Status  []string      `placeholder:"CODE" help:"Keep only requests with these status codes, such as 404, 5xx or 400-499."`
+	Failed  bool          `help:"Keep only requests that failed or were canceled."`
 	WhoFlags
 	ActivityFlag
 	TimeFlags
-	Sort string `enum:",start,duration,status,host,queue,wait" default:"" placeholder:"ORDER" help:"Order: start (the default), duration, status, host, queue or wait."`
+	Sort string `enum:",start,duration,status,host,queue,wait" default:"" placeholder:"ORDER" help:"Sort by start (the default), duration, status, host, queue or wait."`
 	LimitFlag
-	ID      []int  `name:"id" placeholder:"N" help:"Keep the requests with these ids."`
-	Summary bool   `help:"Tell how the service did by route, host, status and time, and what is wrong with it."`
-	Explain bool   `help:"Tell where the time of each request went: CPU, locks, waits, the thread pool, GCs, the other side."`
-	Side    string `enum:",client,server,both" default:"" placeholder:"SIDE" help:"Requests that the process made, those it served, or both: client (the default, but with --summary both), server, both."`
-	Stacks  string `placeholder:"PAGE" help:"Address of the page that view makes of the trace: requests of html lead to their stacks there."`
+	ID      []int  `name:"id" placeholder:"N" help:"Keep only the requests with these ids."`
+	Summary bool   `help:"Report on the service as a whole: what is wrong with it; rates and durations by route, host, status and time."`
+	Explain bool   `help:"Show where the time of each request went: CPU, locks, waits, the thread pool, GCs, the other side."`
+	Side    string `enum:",client,server,both" default:"" placeholder:"SIDE" help:"Which requests: client (made by the process), server (served by it) or both. Default: client; with --summary both."`
+	Stacks  string `placeholder:"PAGE" help:"Address of the page that view makes of the trace: html output links each request to its stacks there."`
 }
 
 // Check implements Job.

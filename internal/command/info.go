@@ -18,7 +18,7 @@ var infoFormats = output.Formats{
 // Info is `tracefix info`.
 type Info struct {
 	All   bool `help:"List every provider, event type and thread."`
-	Limit *int `short:"n" placeholder:"N" help:"List the first N providers, threads and processes; 0 is all. Default: 12 providers, 8 of the others."`
+	Limit *int `short:"n" placeholder:"N" help:"List only the first N providers, threads and processes; 0 lists all. Default: 12 providers, 8 of the others."`
 }
 
 // Check implements Job.

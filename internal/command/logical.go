@@ -10,7 +10,7 @@ import (
 // logicalFlags are the flags of the pass that puts who awaits whom in place of the stacks as
 // they were recorded.
 type logicalFlags struct {
-	Stacks string `enum:"physical,logical" default:"physical" placeholder:"logical" help:"physical: as they were on their threads. logical: who awaits whom."`
+	Stacks string `enum:"physical,logical" default:"physical" placeholder:"logical" help:"Stacks to show: physical, as they ran on their threads (the default), or logical, who awaits whom."`
 }
 
 // Check implements PassFlags.

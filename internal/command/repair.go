@@ -44,7 +44,7 @@ func (r *Repair) Do(ctx context.Context, c *Call) error {
 // Convert is `tracefix convert`.
 type Convert struct {
 	SampleFlags
-	Compat string `enum:",dotnet-trace" default:"" placeholder:"dotnet-trace" help:"Write Chromium JSON or speedscope as dotnet-trace does, faults included."`
+	Compat string `enum:",dotnet-trace" default:"" placeholder:"dotnet-trace" help:"Write Chromium JSON or speedscope exactly as dotnet-trace does, with its faults."`
 	TrackFlags
 	DepthFlags
 }

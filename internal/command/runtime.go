@@ -16,16 +16,16 @@ import (
 var runtimeFormats = output.Formats{
 	{Name: "text", Extensions: []string{".txt", ".text"}, Help: "a verdict and tables, for people"},
 	{Name: "json", Extensions: []string{".json"}, Help: "one JSON document"},
-	{Name: "csv", Extensions: []string{".csv"}, Help: "a row for each thing"},
+	{Name: "csv", Extensions: []string{".csv"}, Help: "a row for each item"},
 	{Name: "html", Extensions: []string{".html"}, Help: "a page with plots"},
-	{Name: "ndjson", Extensions: []string{".ndjson", ".jsonl"}, Help: "one line of JSON for each thing, and the totals"},
+	{Name: "ndjson", Extensions: []string{".ndjson", ".jsonl"}, Help: "one line of JSON for each item, then the totals"},
 }
 
 // RuntimeReport is what the reports on the runtime have in common.
 type RuntimeReport struct {
 	ProcessFlag
 	TimeFlags
-	Limit int `short:"n" default:"10" help:"Rows in each table of text and html; 0 is all."`
+	Limit int `short:"n" default:"10" help:"Rows in each table of text and html; 0 prints all."`
 
 	kind    events.ReportKind
 	waits   bool
@@ -73,7 +73,7 @@ type GC struct{ RuntimeReport }
 
 // A ThreadFlag says which threads are wanted.
 type ThreadFlag struct {
-	Thread []string `placeholder:"TID|NAME" help:"Keep what these threads did; * and ? are wild in names."`
+	Thread []string `placeholder:"TID|NAME" help:"Keep only what these threads did; * and ? are wildcards in names."`
 }
 
 // JIT is `tracefix jit`.
@@ -91,7 +91,7 @@ func (j *JIT) Do(ctx context.Context, c *Call) error {
 
 // Locks is `tracefix locks`.
 type Locks struct {
-	Waits bool `help:"Also a row for each wait that was for no lock, in json and ndjson."`
+	Waits bool `help:"In json and ndjson, also list waits for anything but a lock."`
 	ThreadFlag
 	WorkFlags
 	RuntimeReport

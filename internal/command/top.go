@@ -22,12 +22,12 @@ var topFormats = output.Formats{
 
 // Top is `tracefix top`.
 type Top struct {
-	Limit    int    `short:"n" default:"20" help:"Methods in each table (one of each kind of time, of each thread); 0 is all."`
-	Method   string `placeholder:"PATTERN" help:"Print who calls the methods of that name, and whom they call."`
-	Total    bool   `aliases:"inclusive" help:"Order by total time, with the methods called, not by self time."`
-	Wait     bool   `help:"Print only the time in native code or waiting, and order by it."`
-	ByThread bool   `help:"A table for each thread."`
-	Raw      bool   `help:"Leave the sampler's own marks (Thread.PollGC) in place, and do not charge them to the callers."`
+	Limit    int    `short:"n" default:"20" help:"Methods in each table; 0 prints all."`
+	Method   string `placeholder:"PATTERN" help:"Print the callers and callees of the methods with that name; * and ? are wildcards."`
+	Total    bool   `aliases:"inclusive" help:"Sort by total time (with callees) instead of self time."`
+	Wait     bool   `help:"Print only the time in native code or waiting, and sort by it."`
+	ByThread bool   `help:"Print a table for each thread."`
+	Raw      bool   `help:"Show the sampler's own frames (Thread.PollGC) instead of charging their time to the callers."`
 	Repair   bool   `help:"Repair cut stacks first, so that the totals of outer methods are right."`
 	SampleFlags
 	DepthFlags

@@ -10,13 +10,13 @@ import (
 
 // An ActivityFlag says which activities are wanted.
 type ActivityFlag struct {
-	Activity []string `placeholder:"NAME|PATH" help:"Keep these activities and all below them: [Provider/]Name, //1/2 or a GUID; * and ? are wild."`
+	Activity []string `placeholder:"NAME|PATH" help:"Keep only these activities and those inside them: [Provider/]Name, a path such as //1/2, or a GUID; * and ? are wildcards."`
 }
 
 // WorkFlags say whose work is wanted.
 type WorkFlags struct {
 	ActivityFlag
-	Request []string `placeholder:"ID|URL" help:"Keep what belongs to these HTTP requests: the id that http tells, a URL or its path; * and ? are wild."`
+	Request []string `placeholder:"ID|URL" help:"Keep only what belongs to these HTTP requests: the id that http shows, a URL or its path; * and ? are wildcards."`
 }
 
 // ids returns the ids of all activities that the flags ask for, nil where they ask for none in

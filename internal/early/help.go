@@ -3,7 +3,7 @@ package early
 const help = `Usage: tracefix <command> [flags]
 
 tracefix repairs call stacks that .NET's trace recorders cut, reconstructs HTTP
-requests, and converts traces, offline. Begin with: tracefix info TRACE
+requests, and converts traces, offline. Start with: tracefix info TRACE
 
 Exit codes: 0 done; 1 failed, nothing written (of several inputs: any failed);
 2 usage; 3 done, but an input was damaged and what could be saved was saved
@@ -12,44 +12,46 @@ Exit codes: 0 done; 1 failed, nothing written (of several inputs: any failed);
 Flags:
   -h, --help       Show context-sensitive help.
       --version    Print the version and exit.
-  -q, --quiet      Print no summary and no progress.
+  -q, --quiet      Print no summary line and no progress.
 
-Repair, look at it, convert:
-  repair     Repair cut stacks.
-  convert    Convert a trace, without repair.
+Repair, view, convert:
+  repair     Restore the frames that the recorder cut from call stacks.
+  convert    Convert a trace to another format, without repair.
   view       Repair a trace and open it in the browser, offline.
 
-Tell what is in a trace:
-  info          Is the trace usable, what is in it, what to record next time.
-  top           Hottest methods, CPU time apart from waiting.
-  http          HTTP requests with their phases and waits.
-  activities    The start/stop tree of activities, with durations.
+What is in a trace:
+  info          Show whether a trace is usable, what it holds, and what to
+                record next time.
+  top           List the hottest methods, with CPU time apart from waiting.
+  http          List HTTP requests with their phases and waits.
+  activities    Print the start/stop tree of activities, with durations.
   events        List every event, decoded.
-  counters      Values of EventCounters and Meters.
+  counters      Export the values of EventCounters and Meters.
 
-Tell what the runtime did:
-  gc         Garbage collections: pauses, reasons, sizes, who asked.
-  jit        Compilation: methods, time, tiers, the slowest.
-  locks      Contention: which locks, for how long, who held them.
-  threads    The thread pool: its size and why, starvation, the queue.
+What the runtime did:
+  gc         Report on garbage collections: pauses, reasons, sizes, who asked.
+  jit        Report on JIT compilation: methods, time, tiers, the slowest.
+  locks      Report on lock contention: which locks, for how long, who held
+             them.
+  threads    Report on the thread pool: its size and why, starvation, the queue.
 
-Conversations with the diagnostic server of a process:
-  ipc      Decode a recorded conversation, and take the traces out of it.
-  snoop    Record the conversation of tools with a process, for ipc.
+Traffic between tools and a process:
+  ipc      Decode a recording of snoop, and extract the traces in it.
+  snoop    Record what tools say to a process, as a proxy, for ipc to decode.
 
-Many traces, and CI:
-  batch run        Work on folders, globs and archives of traces: tracefix batch
-                   PATH... -o DIR.
-  batch plan       Cut a fleet of traces into pieces of equal work, for the
-                   scheduler that you have.
+Many traces, CI:
+  batch run        Run a command on every trace of folders, globs, archives and
+                   buckets: tracefix batch PATH... -o DIR.
+  batch plan       Split a large batch into pieces of equal work, for an
+                   external scheduler.
   batch merge      Join the reports of shards or pieces.
-  batch compare    Tell what moved between two batches, beyond noise: a gate
+  batch compare    Show what moved between two batches, beyond noise; a gate
                    over time.
-  compare          What moved between two traces, beyond noise; a gate for CI.
+  compare          Show what moved between two traces, beyond noise; a gate for
+                   CI.
 
 This program:
-  completion    Print a script that completes commands, flags and values in your
-                shell.
+  completion    Print the completion script for your shell.
   man           Print the man page.
 
 Run "tracefix <command> --help" for more information on a command.
