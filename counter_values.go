@@ -9,7 +9,7 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// A CounterType is what kind of figure a counter is, in the words of System.Diagnostics.Metrics.
+// A CounterType is the kind of a counter, in the words of System.Diagnostics.Metrics.
 type CounterType uint8
 
 // Types of counters.
@@ -24,10 +24,10 @@ const (
 // String returns "gauge", "rate", "counter", "updowncounter" or "histogram".
 func (t CounterType) String() string { return events.CounterType(t).String() }
 
-// A CounterValue is one value of one EventCounter, or of one instrument of a Meter with its tags. A figure that the
-// trace does not tell is NaN, an empty text is one that it does not tell.
+// A CounterValue is one value of one EventCounter, or of one instrument of a Meter with its tags. Numbers that the
+// trace does not hold are NaN, texts empty.
 type CounterValue struct {
-	Time int64     // ns since the start of the trace: when it was told, at the end of its interval
+	Time int64     // ns since the start of the trace: the end of its interval
 	Wall time.Time // likewise, UTC; zero if the trace has no wall clock
 	PID  int
 
@@ -41,34 +41,34 @@ type CounterValue struct {
 	// meters of one name.
 	Instrument int
 	Type       CounterType
-	Interval   time.Duration // that was measured; 0 if not told
+	Interval   time.Duration // the measured interval; 0 if unknown
 
 	// Value is that of a gauge, and the growth during the interval of a rate, counter or updowncounter. It is
 	// NaN for a histogram, and where nothing was measured.
 	Value float64
 	Total float64 // since the start, of a counter or updowncounter
-	Count int64   // of measurements, of a gauge or histogram; -1 if not told
+	Count int64   // number of measurements, of a gauge or histogram; -1 if unknown
 	// Min, Max and StdDev of an EventCounter; Sum, Min and Max of a histogram.
 	Min, Max, StdDev, Sum float64
 	Quantiles             []CounterQuantile // of a histogram
 	// Cumulative is set where Count, Sum, Min, Max and Buckets are of all measurements since
 	// the recording began, and not of the interval.
 	Cumulative bool
-	Buckets    *CounterBuckets // of a histogram that tells them, else nil
+	Buckets    *CounterBuckets // of a histogram that has them, else nil
 }
 
-// A CounterQuantile is a value that a share of the measurements, 0 to 1, does not exceed.
+// A CounterQuantile is a Value that a Share of the measurements (0 to 1) does not exceed.
 type CounterQuantile struct{ Share, Value float64 }
 
-// CounterBuckets are those of a base-2 exponential histogram: their bounds are powers of 2^(2^-Scale).
+// CounterBuckets are the buckets of a base-2 exponential histogram: their bounds are powers of 2^(2^-Scale).
 type CounterBuckets struct {
 	Scale int
 	Zeros int64   // measurements of 0
-	Count []int64 // of neighbouring buckets; which is the first is not told
+	Count []int64 // of consecutive buckets; the index of the first is not recorded
 }
 
-// PerSecond is the growth per second of a rate, counter or updowncounter; NaN of others and where no
-// interval is told.
+// PerSecond returns the growth per second of a rate, counter or updowncounter; NaN for other types and for an
+// unknown interval.
 func (v *CounterValue) PerSecond() float64 {
 	if v.Type == GaugeCounter || v.Type == HistogramCounter || v.Interval <= 0 {
 		return math.NaN()
@@ -82,8 +82,9 @@ type CounterScanner struct {
 	in   events.CounterConsumer
 }
 
-// NewCounterScanner returns the Consumer that calls each for every value of EventCounters and Meters, in the order of
-// their times. The CounterValue belongs to the callee; ErrStop of package nettrace ends it, another error the reading.
+// NewCounterScanner returns a Consumer that calls each for every value of EventCounters and Meters, in order of
+// time. The CounterValue belongs to the callee. If each returns nettrace.ErrStop it is not called again; any other
+// error ends the pass.
 func NewCounterScanner(each func(*CounterValue) error) *CounterScanner {
 	return &CounterScanner{each: each}
 }
@@ -100,8 +101,8 @@ func (s *CounterScanner) Event(ev *nettrace.Event) error { return s.in.Event(ev)
 // End implements Consumer.
 func (s *CounterScanner) End() { s.in.End() }
 
-// Notes are what a person should know about the values of the last reading, after End: limits of the recorder that were
-// reached, errors of the process, other listeners.
+// Notes returns, after End, remarks on the values for people: limits of the recorder that were reached, errors of
+// the process, other listeners.
 func (s *CounterScanner) Notes() []string {
 	if s.in == nil {
 		return nil

@@ -14,28 +14,28 @@ import (
 
 // What a FormatError wraps, beside the errors of packages nettrace and chromium and io.ErrUnexpectedEOF.
 var (
-	// ErrNotATrace: content of no format that is read here.
+	// ErrNotATrace: the content is of no known format.
 	ErrNotATrace = input.ErrNotATrace
-	// ErrTooLarge: packed content that unpacks to far more than a trace does, a decompression bomb.
+	// ErrTooLarge: compressed content that unpacks to far more than a trace does, a decompression bomb.
 	ErrTooLarge = input.ErrTooLarge
 )
 
-// A FormatError is every error of Open, NewFile and the readings of a File for which the content of the file is to
-// blame, whatever its format: what somebody uploaded, say, and no disk that failed, no function of the caller's, no
-// option and no context that has ended. errors.As finds it.
+// A FormatError is an error of Open, NewFile or reading a File for which the content of the file is to blame,
+// whatever its format: a bad upload, and not a failing disk, an error of the caller's function, an option or the
+// end of a context. errors.As finds it.
 type FormatError struct {
 	// Name is that of the file.
 	Name string
-	// Offset is where the content is broken, in bytes from the start of the unpacked content; -1 where nobody knows, as
-	// in packed content that could not be unpacked.
+	// Offset is where the content is broken, in bytes from the start of the unpacked content; -1 if unknown, as in
+	// content that could not be unpacked.
 	Offset int64
-	// Where is the part of the file: "StackBlock", "traceEvents[57]", "gzip"; empty if there is no word for it.
+	// Where is the part of the file: "StackBlock", "traceEvents[57]", "gzip"; empty if unknown.
 	Where string
-	// Err is all that is known: a *nettrace.FormatError or *chromium.FormatError, ErrNotATrace, ...
+	// Err is the cause: a *nettrace.FormatError or *chromium.FormatError, ErrNotATrace, ...
 	Err error
 }
 
-// Error names the file, the place and what to do about it.
+// Error returns the file, the place and what to do about it.
 func (e *FormatError) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.

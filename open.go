@@ -10,35 +10,34 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// A File is an opened trace. It can be read more than once, but not by two goroutines at
-// a time.
+// A File is an opened trace. It can be read more than once, but only by one goroutine at a time.
 type File struct {
 	in  *input.File
 	met Reading
 }
 
-// A Reading is what a reading of a File met.
+// A Reading describes a reading of a File.
 type Reading struct {
-	Events int64 // that were read; 0 where a format has none
+	Events int64 // events read; 0 for formats without events
 	Lost   int64 // events that the recorder could not keep
-	// Damages counts the places where the file breaks its format, and Damage has the first hundred of them. What is
+	// Damages counts the places where the file breaks its format; Damage has the first hundred of them. Everything
 	// whole around them was read.
 	Damages int
 	Damage  []Damage
 }
 
-// Reading tells what the latest reading of f met that came to its end: Profile, Rewrite, Scan, Requests, Explain or
-// Activities. It is the caller's.
+// Reading describes the latest completed reading of f by Profile, Rewrite, Scan, Requests, Explain or Activities.
+// The caller owns it.
 func (f *File) Reading() Reading {
 	r := f.met
 	r.Damage = slices.Clone(r.Damage)
 	return r
 }
 
-// Open opens a path, or standard input for "-", and tells by the content what it is.
-// Standard input and named pipes are read to their end and kept in a temporary file.
-// A flipped bit in what tells the content is put back, as by NewFile. One in packed content behind
-// that only the command looks for, once it has read the file: then it reads the file again.
+// Open opens a path, or standard input for "-", and recognizes its format by content. Standard input and named
+// pipes are read to their end and kept in a temporary file. A flipped bit in what tells the content is put back,
+// as by NewFile. One in packed content behind that only the command looks for, once it has read the file: then it
+// reads the file again.
 func Open(ctx context.Context, name string) (*File, error) {
 	in, err := input.Open(ctx, name, nil)
 	if err != nil {
@@ -77,22 +76,23 @@ func known(in *input.File) (*File, error) {
 	return &File{in: in}, nil
 }
 
-// Timed reports whether what the file holds has times. Folded stacks and pprof are sums: their samples stand one after
-// the other, and a part of the time of them means nothing.
+// Timed reports whether the samples of the file have times. Folded stacks and pprof are sums: their samples are
+// put one after the other, and a time range of them means nothing.
 func (f *File) Timed() bool { return !samples.Sums(f.in.Kind) }
 
-// TellsWork reports whether such a file may tell for which activities threads worked: a recording does, and ndjson.
+// TellsWork reports whether this kind of file can hold for which activities threads worked: nettrace and ndjson
+// can.
 func (f *File) TellsWork() bool { return f.events() || samples.TellsWork(f.in.Kind) }
 
-// FromInput is for the command of this module, which also watches how far the reading of
-// its inputs is. Closing either of them is enough.
+// FromInput is for the command of this module, which also shows the progress of reading. Closing either of them is
+// enough.
 func FromInput(in *input.File) *File { return &File{in: in} }
 
 // Kind is the format of the content: "nettrace", "netperf", "chromium", "speedscope", "pprof",
 // "folded", "ndjson" or "perf script".
 func (f *File) Kind() string { return f.in.Kind.String() }
 
-// Close removes temporary files. Of a File that has one nothing can be read any more: that gives os.ErrClosed.
+// Close removes temporary files. Reading a File that had one then gives os.ErrClosed.
 func (f *File) Close() error { return f.in.Close() }
 
 // events reports whether f holds the events of a recording, and not only samples.

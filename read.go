@@ -34,9 +34,8 @@ type ReadOptions struct {
 	// MaxDepth is the number of frames at which the recorder cut stacks. 0 and 100 mean 100,
 	// or less where the stacks show that.
 	MaxDepth int
-	// Tracks are groups of things to read beside the samples, as profile.Track: "activities",
-	// "gc", "exceptions", "contention", "faults", "events", "http" and "counters". Other formats
-	// than nettrace have none.
+	// Tracks are groups of tracks to read beside the samples, as profile.Track: "activities", "gc", "exceptions",
+	// "contention", "faults", "events", "http" and "counters". Only nettrace has them.
 	Tracks []string
 	// Weights are what the stacks of other events are read for: "alloc" (bytes), "exceptions",
 	// "contention" and "wait" (time), an event's name (how often), or EVENT=FIELD (the sum of a
@@ -45,25 +44,24 @@ type ReadOptions struct {
 	Weights []string
 	// AllWeights reads all sample types of a pprof, or weights of ndjson, where Weights is nil, what it shows by default first.
 	AllWeights bool
-	// Symbols are directories with ELF files or their debug files, beside the directory of the
-	// trace itself: they name the native functions of a collect-linux trace that it does not name.
-	// A file of another build id than the trace tells is not used.
+	// Symbols are directories, in addition to that of the trace, with ELF or debug files, which name native
+	// functions of a collect-linux trace, and with portable PDBs or DLLs, which have source lines of managed
+	// frames. A file of another build is not used.
 	Symbols []string
 	// PairByThread pairs the starts and stops of activities by thread where they have no
 	// ids: right for synchronous code, a guess for async.
 	PairByThread bool
-	// Work also finds for which activity each thread worked at which time, and which HTTP
-	// request that was: Thread.Work and Profile.Activities. Traces without activity ids tell
-	// nothing of it.
+	// Work also finds for which activity, and so for which HTTP request, each thread worked at each time:
+	// Thread.Work and Profile.Activities. It needs a trace with activity ids.
 	Work bool
 	// From and To are what Select will keep, since the start of the trace; To 0 is the end.
 	// Without Evidence, samples of a nettrace that lie outside are not kept, but for what tells
 	// where those inside end; nor are requests.
 	From, To time.Duration
-	// Also are told the events of a nettrace as it is read, after the model has taken each. Where the
-	// reading fails, those that have a method Stop were stopped. With other formats they are an error.
+	// Also are consumers that get the events of a nettrace in the same pass. If it fails, Stop is called of those
+	// that have such a method. With other formats they are an error.
 	Also []Consumer
-	// Warn is told of each place where the file breaks its format; nil drops it.
+	// Warn is called for each place where the file breaks its format; may be nil.
 	Warn func(Damage)
 }
 
@@ -91,8 +89,8 @@ func checkTracks(what string, tracks, known []string) error {
 	return nil
 }
 
-// A Consumer takes the events of a reading: requests, activities, counters and samples are
-// consumers, and one reading serves them all. nettrace.ErrStop ends it for one that has enough.
+// A Consumer takes the events of one pass over a nettrace: requests, activities, counters and samples have
+// consumers, and one pass serves all of them. A consumer that needs no more events returns nettrace.ErrStop.
 type Consumer = nettrace.Consumer
 
 // A Damage is a place where a file breaks its format.
@@ -106,8 +104,8 @@ func (o *ReadOptions) limit() int {
 	return o.MaxDepth
 }
 
-// Profile reads the trace into the model, whole as far as it goes: damage is told to
-// o.Warn, and an error means that nothing could be read. The caller owns the profile.
+// Profile reads the trace into the model. Damage is reported to o.Warn, and an error means that nothing could be
+// read. The caller owns the profile.
 func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
 	o, damages := o.counting()
 	whole := false
@@ -401,13 +399,12 @@ func weighAmounts(p *profile.Profile, name string) {
 	}
 }
 
-// Rewrite copies the trace to w in its own format with repaired stacks: all else stays as
-// it is, down to the bytes of events that a profile does not hold. The profile that it
-// returns is what was repaired; repair nil only copies. In a nettrace profile.Bridge is an
-// address where no code can be. plain leaves out the marks on inserted events. Of o it uses
-// MaxDepth and Warn: a copy holds all that the trace does, and all of it is evidence.
+// Rewrite copies the trace to w in its own format with repaired stacks. Everything else stays as it is, byte for
+// byte. It returns the repaired profile; if repair is nil it only copies. In a nettrace profile.Bridge is an
+// address where no code can be. plain omits the marks on inserted events. Of o only MaxDepth and Warn are used: a
+// copy holds everything, and all of it is evidence.
 //
-// A speedscope file is no recording: write its profile instead.
+// It cannot rewrite speedscope files: write their profile instead.
 func (f *File) Rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair *RepairOptions, plain bool) (*profile.Profile, error) {
 	o, damages := o.counting()
 	if err := o.check(); err != nil {

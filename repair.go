@@ -10,32 +10,29 @@ import (
 // DefaultConfidence is what an answer needs unless RepairOptions.MinConfidence is set: 0.9.
 const DefaultConfidence = pass.DefaultConfidence
 
-// RepairOptions say how sure a repair must be. nil and the zero value are what the command
-// does.
+// RepairOptions configure a repair. nil and the zero value are the defaults of the command.
 type RepairOptions struct {
-	// MinConfidence is what an answer needs to be taken, up to 1; 0 means
-	// DefaultConfidence, less takes every answer and more none. Below it the missing frames
-	// become the one frame profile.Bridge.
+	// MinConfidence is the lowest confidence of an accepted answer, up to 1. 0 means DefaultConfidence, a negative
+	// value accepts every answer. Below it one frame, profile.Bridge, stands for the missing ones.
 	MinConfidence float64
-	// SamplesOnly leaves the stacks of other events as they are, but for those of threads that have Values: they are evidence
-	// only, and DropEvidence drops them. Of a trace with more of them than samples that takes a quarter less time. Logical, if
-	// it follows, knows fewer callers then.
+	// SamplesOnly does not repair the stacks of other events, except on threads that have Values: they are
+	// evidence only, and DropEvidence drops them. For a trace with more of them than samples this takes a quarter
+	// less time. A Logical that follows then knows fewer callers.
 	SamplesOnly bool
 }
 
-// Repair puts back the frames that are missing from the cut stacks of p. Its samples get
-// their repaired stacks, and its threads a Repair for each. A sample that only looked cut
-// becomes whole. What was read as evidence only is in p until DropEvidence; Profile.Counts
-// tells what came of it.
+// Repair restores the missing frames of the cut stacks of p. Its samples get their repaired stacks, and its
+// threads a Repair for each. A sample that only looked cut becomes whole. What was read as evidence only stays in
+// p until DropEvidence; Profile.Counts sums up the result.
 //
-// Repair comes before Select: what is not wanted is evidence all the same. In a trace that
-// was repaired before nothing is put back: what an earlier repair did is no evidence for more.
+// Call it before Select, because samples that are not selected are evidence, too. A trace that was repaired before
+// is left as it is: an earlier repair is no evidence for more.
 func Repair(p *profile.Profile, o *RepairOptions) {
 	_ = RepairContext(context.Background(), p, o) // it does not end
 }
 
-// RepairContext is Repair that gives up when ctx ends: soon after that its error is returned, and the samples and threads of p
-// are as they were. An error is of ctx.
+// RepairContext is Repair that stops when ctx ends: it then returns the error of ctx, its only one, and leaves the
+// samples and threads of p as they were.
 func RepairContext(ctx context.Context, p *profile.Profile, o *RepairOptions) error {
 	if o == nil {
 		o = &RepairOptions{}
@@ -44,9 +41,8 @@ func RepairContext(ctx context.Context, p *profile.Profile, o *RepairOptions) er
 	return err
 }
 
-// Logical puts logical stacks in place of those that were recorded: who awaits whom, from the
-// outermost method that waits for the result to the one that runs, each async method once and
-// nothing of what resumed it. Where it is not known who awaits, profile.CallerUnknown stands
-// for them. Events of the task library tell most: p must have been read with
-// ReadOptions.Evidence. It comes after Repair and before Select.
+// Logical replaces the recorded stacks of p by logical ones: who awaits whom, from the outermost method that waits
+// for the result to the one that runs, each async method once, without the machinery that resumed it.
+// profile.CallerUnknown stands for unknown awaiters. It needs task events: p must have been read with
+// ReadOptions.Evidence. Call it after Repair and before Select.
 func Logical(p *profile.Profile) { pass.LogicalStacks(p) }

@@ -13,8 +13,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Scan opens a nettrace, hands its events to consumers in one reading, and closes it: Open,
-// File.Scan and File.Close in one.
+// Scan opens a nettrace, passes its events to consumers in one pass, and closes it: Open, File.Scan and File.Close
+// in one.
 func Scan(ctx context.Context, name string, consumers ...Consumer) error {
 	f, err := Open(ctx, name)
 	if err != nil {
@@ -24,9 +24,9 @@ func Scan(ctx context.Context, name string, consumers ...Consumer) error {
 	return f.Scan(ctx, consumers...)
 }
 
-// Scan hands the events of a nettrace to consumers, in one reading and in the order of their
-// times; what is damaged is skipped, and File.Reading tells of it. The end of the file is no error. After any
-// other end, consumers that have a method Stop, as RequestScanner does, were stopped.
+// Scan passes the events of a nettrace to consumers, in one pass and in order of time. Damaged parts are skipped;
+// File.Reading has them. The end of the file is not an error. If the scan fails, Scan calls Stop of the consumers
+// that have such a method, as RequestScanner does.
 func (f *File) Scan(ctx context.Context, consumers ...Consumer) error {
 	whole := false
 	defer stopUnless(&whole, consumers)
@@ -59,10 +59,10 @@ func stopUnless(whole *bool, consumers []Consumer) {
 	}
 }
 
-// Requests reads the HTTP requests of a nettrace: client is called for those that its process
-// made, server for those that it served; either may be nil. They come as they end, what was
-// still in flight at the end of the trace last, one after the other, and belong to the
-// callee. All have been there when Requests returns. Explain also tells why each took its time.
+// Requests reads the HTTP requests of a nettrace: client is called for those that its process made, server for
+// those that it served; either may be nil. They are called one after the other as requests end, last for those
+// still in flight at the end of the trace, and not after Requests returns. The requests belong to the callee.
+// Explain also finds out where the time of each went.
 func (f *File) Requests(ctx context.Context, client func(*httpphases.Request), server func(*httpphases.ServerRequest)) error {
 	return f.Scan(ctx, NewRequestScanner(client, server))
 }
@@ -78,18 +78,17 @@ func (f *File) Activities(ctx context.Context, o *activity.Options) (*activity.T
 	return tree, rows.Err()
 }
 
-// A RequestScanner is the Consumer that turns the events of a reading into HTTP requests, as File.Requests
-// gives them. One who has a nettrace.Reader of his own calls Begin, Event for each event, and End; with a
-// File, Scan does.
+// A RequestScanner is a Consumer that builds HTTP requests from events, as File.Requests does. With a
+// nettrace.Reader of your own, call Begin, Event for each event, and End; with a File, Scan does.
 type RequestScanner struct {
 	client  func(*httpphases.Request)
 	server  func(*httpphases.ServerRequest)
 	scanner *requests.Scanner
 }
 
-// NewRequestScanner returns a RequestScanner that calls client and server, which may be nil,
-// for every request that ends, some at a time: on a goroutine of its own, one after the other, until End or
-// Stop returns. One of these must be called.
+// NewRequestScanner returns a RequestScanner that calls client and server, which may be nil, for every request
+// that ends. It calls them one after the other, in batches, on a goroutine of its own, until End or Stop returns.
+// One of these must be called.
 func NewRequestScanner(client func(*httpphases.Request), server func(*httpphases.ServerRequest)) *RequestScanner {
 	return &RequestScanner{client: client, server: server}
 }
@@ -105,13 +104,13 @@ func (s *RequestScanner) Event(ev *nettrace.Event) error {
 	return nil
 }
 
-// End implements Consumer. What is still in flight ends, as incomplete.
+// End implements Consumer. Requests still in flight end as incomplete.
 func (s *RequestScanner) End() { s.scanner.Finish() }
 
-// Stop ends a scan whose reading failed. It does nothing after End.
+// Stop ends a scan that failed. It does nothing after End.
 func (s *RequestScanner) Stop() { s.scanner.Stop() }
 
-// Stats are what was counted, after End. There are none before.
+// Stats returns the counts of the pass, after End.
 func (s *RequestScanner) Stats() httpphases.Stats {
 	if s.scanner == nil {
 		return httpphases.Stats{}
@@ -119,8 +118,8 @@ func (s *RequestScanner) Stats() httpphases.Stats {
 	return s.scanner.Stats()
 }
 
-// NewActivityScanner returns the Consumer that turns the events of a reading into start/stop
-// activities; after End its Tree has them.
+// NewActivityScanner returns a Consumer that builds start/stop activities from events; after End, Tree returns
+// them.
 func NewActivityScanner(o *activity.Options) *ActivityScanner {
 	return &ActivityScanner{options: o}
 }

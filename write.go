@@ -15,15 +15,15 @@ import (
 // A Format is a format that Write knows.
 type Format struct {
 	Name       string
-	Extensions []string // of file names; the first one is used for names we make
+	Extensions []string // of file names; the first one is the default
 	Help       string   // what opens it
-	Tracks     bool     // it has tracks beside the sampled stacks
+	Tracks     bool     // whether it has tracks beside the sampled stacks
 	Weights    int      // how many weights it can show at once; 0: time only
-	OnTimeAxis bool     // a weight is drawn as time, so that no track can stand beside it
+	OnTimeAxis bool     // whether it draws a weight as time, so that no track fits beside it
 	write      func(io.Writer, *profile.Profile, export.Options) error
 }
 
-// Formats lists those that profiles are written in, in the order of help texts. The list is the caller's.
+// Formats returns a copy of the list of formats that Write and File.Rewrite know, in the order of the help.
 func Formats() []Format {
 	list := slices.Clone(formats)
 	for i := range list {
@@ -55,7 +55,7 @@ func page(w io.Writer, p *profile.Profile, o export.Options) error {
 	return view.Write(w, p)
 }
 
-// FormatNamed returns the format of that name, nil if there is none. It is the caller's.
+// FormatNamed returns a copy of the format of that name, nil if there is none.
 func FormatNamed(name string) *Format {
 	for _, f := range formats {
 		if f.Name == name {
@@ -66,11 +66,10 @@ func FormatNamed(name string) *Format {
 	return nil
 }
 
-// FromProfile reports whether the format can be made of a profile alone. A nettrace
-// cannot: it is only rewritten, see File.Rewrite.
+// FromProfile reports whether Write can write the format. A nettrace can only be rewritten, see File.Rewrite.
 func (f *Format) FromProfile() bool { return f.write != nil }
 
-// CheckWeights refuses weights that the format cannot show.
+// CheckWeights returns an error for weights that the format cannot show.
 func (f *Format) CheckWeights(weights []string) error {
 	if len(weights) == 0 || len(weights) <= f.Weights || f.Weights == 0 && len(weights) == 1 && weights[0] == profile.TimeWeight {
 		return nil
@@ -87,25 +86,25 @@ func (f *Format) CheckWeights(weights []string) error {
 	return fmt.Errorf("%s shows one weight, not %s at once; %s do", f.Name, strings.Join(weights, " and "), strings.Join(can, ", "))
 }
 
-// WriteOptions of Write. nil and the zero value work.
+// WriteOptions configure Write. nil and the zero value are the defaults.
 type WriteOptions struct {
 	// Name is the title of the trace; empty: the profile's source.
 	Name string
-	// Plain leaves out the marks on what a repair inserted.
+	// Plain omits the marks on frames that a repair inserted, and the list of repairs.
 	Plain bool
-	// Tracks are the groups of things to write: "cpu" is the sampled stacks, the
-	// others are groups of profile.Track, which formats without tracks refuse. nil is everything.
+	// Tracks are the groups to write: "cpu" for the sampled stacks, others of profile.Track, which formats without
+	// tracks refuse. nil writes everything.
 	Tracks []string
-	// Weights are what stacks are weighed by: profile.TimeWeight is the time of the samples, any
-	// other the name of one of p.Weights. nil is time, or of a file that holds none the first weight.
+	// Weights are what stacks are weighed by: profile.TimeWeight is the time of the samples, any other the name of
+	// one of p.Weights. nil is time, or the first weight if the file holds no time.
 	Weights []string
-	// Warn is told of what the format could not hold as it was; nil drops it.
+	// Warn is called for what the format could not hold as it was; may be nil.
 	Warn func(string)
 }
 
-// Write writes p in the format of that name. It streams: what it holds grows with the
-// methods and stacks of p, not with the output. The same profile gives the same bytes.
-// It can be called more than once, and leaves p as it is.
+// Write writes p in the format of that name, one of Formats. It streams: its memory grows with the methods and
+// stacks of p, not with the output. The same profile gives the same bytes. It can be called more than once, and
+// does not change p.
 func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) error {
 	if o == nil {
 		o = &WriteOptions{}
