@@ -25,7 +25,7 @@ const (
 type Span struct {
 	Source       string // name of the ActivitySource or DiagnosticListener
 	Name         string // ActivityName, without the ".Start" or ".Stop" of a DiagnosticListener
-	ID           string // as it stands: W3C, or hierarchical ("|a.b_"); empty if not told
+	ID           string // as it stands: W3C, or hierarchical ("|a.b_"); empty if unknown
 	TraceID      string // 32 hex digits
 	SpanID       string // 16 hex digits
 	ParentSpanID string // empty for a root

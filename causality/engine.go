@@ -68,12 +68,12 @@ func (x *Exception) text() string { return x.Type + ": " + x.Message }
 type Options struct {
 	// Tree holds the stacks of events.
 	Tree *stacks.Tree
-	// Role tells the role of a frame, Method what method it is in.
+	// Role returns the role of a frame, Method what method it is in.
 	Role   func(stacks.FrameID) Role
 	Method func(stacks.FrameID) uint32
 	// Segment takes the segments. Those of one thread come in order of time.
 	Segment func(*Segment)
-	// Started is told of each activity.
+	// Started is called for each activity.
 	Started func(*Activity)
 	// Unsampled says that the trace has no samples: between two events of a thread that are
 	// farther apart than samples would be, it is Unseen.
@@ -174,7 +174,7 @@ type thread struct {
 type block struct {
 	end    Kind
 	state  State
-	caller stacks.StackID // of a lock: who wants it, with its callers; 0: not told
+	caller stacks.StackID // of a lock: who wants it, with its callers; 0: unknown
 }
 
 // An Engine follows the threads of a process. Events of one thread must come in order of time.

@@ -57,7 +57,7 @@ type Event struct {
 	Thread  uint64
 	ID      activity.ID // the activity that the thread worked for; of a Start the new one
 	Related activity.ID // of a Start the activity that it was started in
-	HasID   bool        // ID is told; zero is that of no activity then
+	HasID   bool        // ID is known; zero is that of no activity then
 	Stack   stacks.StackID
 	Cut     bool // Stack misses its outermost frames
 	// Runtime marks a Start or Stop of the runtime itself: its id is one of the tree, but

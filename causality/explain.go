@@ -37,7 +37,7 @@ func (t *Time) Sum() int64 {
 	return n
 }
 
-// An Explanation tells what an activity did with its time.
+// An Explanation says what an activity did with its time.
 type Explanation struct {
 	Time       Time
 	Exceptions []Thrown
@@ -356,7 +356,7 @@ func push(list []interval, s *Segment) []interval {
 	return append(list, interval{s.From, s.To, s.State, s.Thread})
 }
 
-// Explain tells where the time of an activity went, from its start or from to its stop or
+// Explain says where the time of an activity went, from its start or from to its stop or
 // to. It returns false for one that Root did not choose.
 //
 // waits are times in which it waited for an answer, beside those of its own requests. steps asks

@@ -19,6 +19,7 @@ func (e *FormatError) Error() string {
 	return fmt.Sprintf("offset %d: %s: %v", e.Offset, e.Where, e.Err)
 }
 
+// Unwrap returns Err.
 func (e *FormatError) Unwrap() error { return e.Err }
 
 // What a FormatError wraps. More is said in its text.
@@ -39,11 +40,11 @@ var (
 type Form uint8
 
 const (
-	FormUnknown Form = iota
-	FormObject       // {"traceEvents":[...], ...}
-	FormArray        // [...]
-	FormOpen         // [... without an end, which is legal; Outside gets one
-	FormBare         // events in sequence without a bracket; Outside gets those of an array
+	FormUnknown Form = iota // not read so far
+	FormObject              // {"traceEvents":[...], ...}
+	FormArray               // [...]
+	FormOpen                // [... without an end, which is legal; Outside gets one
+	FormBare                // events in sequence without a bracket; Outside gets those of an array
 )
 
 // String returns the form in words: "object", "unterminated array".

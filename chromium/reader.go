@@ -52,7 +52,7 @@ type Options struct {
 	// MaxDepth limits the nesting of values. Zero means DefaultMaxDepth.
 	MaxDepth int
 
-	// Warn is told of defects that were skipped or put right; nil drops them.
+	// Warn is called for defects that were skipped or put right; nil drops them.
 	Warn func(*FormatError)
 
 	// Checked says that an earlier reading found no defect, so that no byte need be looked

@@ -173,7 +173,7 @@ func (b *Builder) Add(e *Event) {
 
 func (b *Builder) at(i int) *Event { return &b.window[(b.head+i)%len(b.window)] }
 
-// Lost tells that events of a thread were lost between two times (ns). Requests that
+// Lost records that events of a thread were lost between two times (ns). Requests that
 // could be touched by that are marked as incomplete if they are not whole.
 func (b *Builder) Lost(process uint32, tid uint64, after, before int64) {
 	b.Add(&Event{Kind: EventsLost, Time: before, Thread: tid, Process: process, Length: after})

@@ -83,9 +83,9 @@ type Span struct {
 	Route     string
 	Version   string // "1.1"
 	ErrorType string
-	Status    int // 0: not told
+	Status    int // 0: unknown
 	Task      TaskStatus
-	Started   int64 // the activity's own start time, ticks of 100 ns of the day's clock; 0: not told
+	Started   int64 // the activity's own start time, ticks of 100 ns of the day's clock; 0: unknown
 }
 
 // A TaskStatus is how the call of a request ended, by the bridge.
@@ -115,8 +115,8 @@ type Event struct {
 	// Overflow says that Path is only that of an ancestor: see activity.Overflow.
 	Overflow bool
 
-	HasConn   bool // Conn is told: .NET 8 and later
-	HasStatus bool // Status is told: .NET 6 and later, serviced
+	HasConn   bool // Conn is known: .NET 8 and later
+	HasStatus bool // Status is known: .NET 6 and later, serviced
 	Server    bool // HandshakeStart, HandshakeFailed: the server's side
 	Major     uint8
 	Minor     uint8

@@ -1,6 +1,6 @@
 package httpphases
 
-// An Explanation tells where the time of a request went. This package does not find it out:
+// An Explanation says where the time of a request went. This package does not find it out:
 // tracefix.File.Explain does, by package causality.
 type Explanation struct {
 	Time TimeByCause

@@ -128,7 +128,7 @@ type Decoder struct {
 const httpEvents = int(RequestRedirect)
 
 // Decode reads a payload of a provider's event into e and sets its Kind. It returns
-// false, and leaves e unusable, if the event tells nothing about requests or its
+// false, and leaves e unusable, if the event has nothing to do with requests or its
 // payload is shorter than every layout that is known for it. name, with or without the
 // slash that readers put before Start and Stop, is needed for the providers of ASP.NET
 // Core, the log and the bridge, whose ids are given out at run time; opcode for those that

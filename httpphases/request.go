@@ -82,7 +82,7 @@ func (p Phase) String() string {
 // End returns Start+Duration.
 func (p *Phase) End() int64 { return p.Start + p.Duration }
 
-// A Class tells how a request came by its connection.
+// A Class says how a request came by its connection.
 type Class uint8
 
 // The classes.
@@ -110,7 +110,7 @@ type Connection struct {
 	NewTold bool // New is known
 	Class   Class
 	Remote  string // address of the peer, without port
-	Port    int    // of the peer, 0 if not told
+	Port    int    // of the peer, 0 if unknown
 	Proxy   string // host:port of the proxy it goes through
 	TLS     string // "TLS 1.3", of new connections
 }
@@ -126,7 +126,7 @@ type Try struct {
 type Redirect struct {
 	From       string // URL of this hop
 	URL        string // where it was sent
-	Status     int    // of the 3xx; 0 if not told
+	Status     int    // of the 3xx; 0 if unknown
 	Start      int64  // ns since the start of the trace
 	Duration   int64  // ns
 	Version    string
@@ -179,9 +179,9 @@ type Request struct {
 	Earlier          []Exchange // of the last hop, before the one whose answer counts: a handler tried again, or was asked who it is; .NET 8 and later
 	Tries            []Try      // sockets that were tried for the serving attempt
 	Side             []SideAttempt
-	RequestBytes     int64 // -1 if not told
+	RequestBytes     int64 // -1 if unknown
 	BodyObserved     bool  // a ResponseContent phase was there
-	HeadersAt        int64 // ns: time at which the response headers were there; 0 if not told
+	HeadersAt        int64 // ns: time at which the response headers were there; 0 if unknown
 
 	// Guessed counts links that rest on the order of events or threads, not on ids.
 	Guessed int
@@ -298,12 +298,12 @@ type ServerRequest struct {
 	Route       string // template of the route, "/orders/{id}"; from the log or the bridge
 	Version     string // "1.1", "2.0", "3.0"; from Kestrel
 	RequestID   string // Kestrel's, "connection:number": HttpContext.TraceIdentifier
-	Port        int    // at which its connection came in, from Kestrel; 0 if not told
+	Port        int    // at which its connection came in, from Kestrel; 0 if unknown
 	Start       int64  // ns since the start of the trace
 	Duration    int64  // ns; nothing if !HasDuration
 	HasDuration bool
 	Outcome     Outcome // Failed: an unhandled exception
-	Status      int     // from the bridge or the log; 0 if not told
+	Status      int     // from the bridge or the log; 0 if unknown
 	Guessed     int     // links that rest on the thread, not on ids
 
 	// StartUnknown says that the request was open when the recording began, of which Start is the beginning: it lasted

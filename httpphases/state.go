@@ -51,7 +51,7 @@ type exchange struct {
 	// Ordinals of the activities of headers, content and resp below the request; 0
 	// if there are no ids.
 	ord    [3]uint32
-	length int64 // bytes of the content, -1 if not told
+	length int64 // bytes of the content, -1 if unknown
 }
 
 // A hop is one target of a redirect chain.
@@ -217,7 +217,7 @@ type request struct {
 	method, errorType string
 	spanned           []string   // keys of process.spans
 	task              TaskStatus // of its last span
-	spanStatus        int        // likewise; 0: not told
+	spanStatus        int        // likewise; 0: unknown
 	traceID, spanID   string
 	parentSpanID      string
 	server            int

@@ -56,7 +56,7 @@
 // io.ErrUnexpectedEOF. Damage inside costs as little as can be: a broken event the
 // rest of its block, a broken block itself; the reader finds the next block and
 // goes on, and at the end returns a *FormatError that wraps ErrDamaged.
-// Options.Warn is told of each defect with its offset as it is met, of harmless
+// Options.Warn is called for each defect with its offset as it is met, of harmless
 // ones, too. Hostile input neither panics nor asks for more memory than some
 // multiple of its own size.
 //

@@ -39,7 +39,7 @@ func (g GUID) AppendTo(dst []byte) []byte {
 // A KeyValue is a pair of strings attached to a v6 trace, thread or event type.
 type KeyValue struct{ Key, Value string }
 
-// A Header tells what a file says about the whole recording.
+// A Header is what a file says about the whole recording.
 type Header struct {
 	// Version is the version of the format: 1 to 4, or 6. Files that .NET 5 and
 	// later write are version 4; what is called V5 only adds metadata tags.
@@ -55,7 +55,7 @@ type Header struct {
 	// SyncQPC is the tick counter at the start of the recording: time zero.
 	SyncQPC int64
 	// Frequency is the number of ticks per second. It is always positive: where
-	// the file holds none, 1e9 is assumed and Options.Warn is told.
+	// the file holds none, 1e9 is assumed and reported to Options.Warn.
 	Frequency int64
 
 	// PointerSize is 4 or 8. v1 and v2 files do not tell it; it is then guessed
@@ -344,7 +344,7 @@ type Field struct {
 	Fields []Field
 }
 
-// A Layout tells how the payload of an event is to be read.
+// A Layout says how the payload of an event is to be read.
 type Layout struct {
 	Fields []Field
 	// BuiltIn is set where the layout comes from this package's tables since

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// A Salvage tells what a clean copy of a damaged recording (see Copy) has lost.
+// A Salvage describes what a clean copy of a damaged recording (see Copy) has lost.
 type Salvage struct {
 	Places    int64 // defects
 	LostBytes int64 // of the damaged file
@@ -95,7 +95,7 @@ func (w *Writer) note(s *Salvage) {
 	w.define(m, w.last)
 }
 
-// Salvage tells, at the end of a clean copy of a damaged recording, what was lost. It is nil for
+// Salvage returns, at the end of a clean copy of a damaged recording, what was lost. It is nil for
 // any other file.
 func (r *Reader) Salvage() *Salvage {
 	for _, m := range r.meta.all {

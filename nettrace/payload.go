@@ -44,7 +44,7 @@ type Value struct {
 	field    *Field // the element of an array, the field of an object
 }
 
-// Kind tells which of the accessors applies.
+// Kind returns which of the accessors applies.
 func (v *Value) Kind() Kind { return v.kind }
 
 // Int returns an integer or boolean as int64.

@@ -20,7 +20,7 @@ type Options struct {
 	// Hold is for how many further calls of Read an Event stays valid, so that events can be
 	// handed to another goroutine; zero: until the next one.
 	Hold int
-	// Warn is told of each defect of the file that was skipped, at most 1,000
+	// Warn is called for each defect of the file that was skipped, at most 1,000
 	// times; nil drops them. It is called while a block is read, which is
 	// before the block's events are delivered.
 	Warn func(*FormatError)
@@ -181,14 +181,14 @@ func NewReader(r io.Reader, opts *Options) (*Reader, error) {
 	return rd, nil
 }
 
-// Header tells what the file says about the recording. It does not change,
+// Header returns what the file says about the recording. It does not change,
 // but for a guessed PointerSize in v1 and v2.
 func (r *Reader) Header() *Header { return &r.h }
 
 // Metadata lists all event types defined so far, by Metadata.Index.
 func (r *Reader) Metadata() []*Metadata { return r.meta.all }
 
-// Stats tells what was read so far; after the last event, of the whole file.
+// Stats counts what was read so far; after the last event, of the whole file.
 func (r *Reader) Stats() Stats {
 	s := r.stats
 	s.Blocks = append([]BlockStats(nil), s.Blocks...)

@@ -2,7 +2,7 @@ package nettrace
 
 import "strings"
 
-// A Source tells who wrote an event, as far as readers treat its events apart from those of
+// A Source says who wrote an event, as far as readers treat its events apart from those of
 // all other providers. See Metadata.Source.
 type Source uint8
 
@@ -32,7 +32,7 @@ func OfRuntime(provider string) bool {
 	return strings.HasPrefix(provider, ProviderRuntime) || strings.HasPrefix(provider, "Microsoft-DotNETCore-")
 }
 
-// A Role tells what an event is to those who symbolize or sample, so that they
+// A Role says what an event is to those who symbolize or sample, so that they
 // need not compare names. See Metadata.Role.
 type Role uint8
 
@@ -159,7 +159,7 @@ var roles = map[Source]map[int]Role{
 	},
 }
 
-// A SampleType tells what the runtime's sample profiler saw the thread do.
+// A SampleType says what the runtime's sample profiler saw the thread do.
 type SampleType uint32
 
 // Sample types; ep-sample-profiler.c of dotnet/runtime writes them.

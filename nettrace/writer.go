@@ -342,7 +342,7 @@ func (w *Writer) number(thread uint64) *uint32 {
 }
 
 // AddLoss notes events of a capture thread that were lost behind its last event,
-// as the next sequence point will tell. Losses before an event are told by
+// as the next sequence point will show. Losses before an event are recorded by
 // Event.Lost. v6 has no place for it.
 func (w *Writer) AddLoss(captureThread uint64, count uint32) {
 	if !w.v6 {

@@ -5,7 +5,7 @@ import "strings"
 // SampledCPUs is what a file of sums says that has no other place for it: samples were taken on CPUs, whatever code ran.
 const SampledCPUs = "samples were taken on CPUs"
 
-// KindOf tells what code a method is by its names, for files that tell nothing else. What has arguments is managed code;
+// KindOf says what code a method is by its names, for files that tell nothing else. What has arguments is managed code;
 // what lies in an image of Linux is not, whatever it is called.
 func KindOf(m Method) FrameKind {
 	switch {

@@ -8,7 +8,7 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// An ActivityMatcher tells which activities are meant by Selection.Activities: names, GUIDs and paths.
+// An ActivityMatcher says which activities are meant by Selection.Activities: names, GUIDs and paths.
 type ActivityMatcher struct {
 	names []string
 	guids [][16]byte

@@ -13,17 +13,17 @@ import (
 	"time"
 )
 
-// Meta is what a trace tells of itself.
+// Meta describes a trace and its recording.
 type Meta struct {
 	Source      string        // name of the input, for titles
 	Format      string        // "nettrace 4", "chromium", ...
-	Start       time.Time     // wall clock of time 0; zero if not told
+	Start       time.Time     // wall clock of time 0; zero if unknown
 	End         int64         // ns: time of the last thing in the trace
 	From, To    int64         // ns: the stretch of time that Select left; To 0: up to End
-	PointerSize int           // bytes; 0 if not told
-	Interval    time.Duration // between two samples of a thread; 0 if not told
+	PointerSize int           // bytes; 0 if unknown
+	Interval    time.Duration // between two samples of a thread; 0 if unknown
 	DepthLimit  int           // frames at which stacks are cut; 0: no such limit
-	// Sums is set where a sample is the sum of what a recorder saw of its stack, how often is not told.
+	// Sums is set where a sample is the sum of what a recorder saw of its stack, and how often is unknown.
 	Sums bool
 	// Repaired is set where the file says that it was repaired, or stacks go beyond the
 	// limit and the deepest are whole: a repair put frames back, and what is cut still is
@@ -47,7 +47,7 @@ type Meta struct {
 	WithoutIDs []string
 	// NoSpans are what of a Chromium trace is no span, and not in a profile: "1,627 counter values".
 	NoSpans []string
-	// Notes tell a person what to know about the samples, and what to do next.
+	// Notes say, for people, what to know about the samples, and what to do next.
 	Notes []string
 }
 
@@ -71,7 +71,7 @@ type Damage struct {
 // A Process is one process of the trace.
 type Process struct {
 	PID         int64
-	Name        string // without directory and extension; empty if not told
+	Name        string // without directory and extension; empty if unknown
 	CommandLine string
 }
 
@@ -92,7 +92,7 @@ func (p *Process) Title() string {
 type Thread struct {
 	Process *Process
 	TID     int64
-	Name    string // empty if not told
+	Name    string // empty if unknown
 	Samples Samples
 	// Repairs are what a repair did, one for each cut sample; none before a repair.
 	Repairs Repairs
@@ -110,7 +110,7 @@ type Thread struct {
 	// First and Last are the times of the first and the last event of the thread
 	// of any kind, ns.
 	First, Last int64
-	// Work tells for whom the thread worked, in order of time; see ReadOptions.Work of the
+	// Work says for whom the thread worked, in order of time; see ReadOptions.Work of the
 	// root package. What no stretch covers is not known.
 	Work Works
 }
@@ -138,7 +138,7 @@ func (t *Thread) Title() string {
 type Loss struct {
 	From, To int64 // ns; the loss lies somewhere between
 	Thread   *Thread
-	Events   int64 // how many; 0 if not told
+	Events   int64 // how many; 0 if unknown
 }
 
 // A Profile is a trace as the passes see it. One that is made by hand needs a Table; all else may be zero.

@@ -26,6 +26,7 @@ const (
 	SampleEvent                      // the stack of another event
 )
 
+// String returns the type as ndjson spells it.
 func (t SampleType) String() string {
 	if names := [...]string{"managed", "external", "cpu", "offcpu", "error", "event"}; int(t) < len(names) {
 		return names[t]
@@ -47,6 +48,7 @@ const (
 	CutBroken     // where unwinding failed
 )
 
+// String returns the cause as ndjson spells it, "" for Whole.
 func (c Cut) String() string {
 	if names := [...]string{"", "depth", "bytes", "broken"}; int(c) < len(names) {
 		return names[c]

@@ -140,7 +140,7 @@ func (s *Selection) clip(sm *Sample) bool {
 	return true
 }
 
-// A frameMatch tells which stacks hold a frame of a name. Each stack is looked at once.
+// A frameMatch says which stacks hold a frame of a name. Each stack is looked at once.
 type frameMatch struct {
 	table   *Table
 	methods []bool

@@ -15,7 +15,7 @@ type ValueTop struct {
 	Total  float64 `json:"total"`
 	// Sampled is set where the amounts are estimates.
 	Sampled bool `json:"estimate,omitempty"`
-	// Sums is set where what counts as an event is the sum of events whose number is not told.
+	// Sums is set where what counts as an event is the sum of events whose number is unknown.
 	Sums    bool        `json:"sums,omitempty"`
 	Names   []ValueName `json:"names"`
 	Methods []ValueRow  `json:"methods"`

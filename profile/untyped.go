@@ -70,7 +70,7 @@ func (t *TypeTally) Told() bool {
 	return t.managed >= leastMoved && float64(t.managed) >= leastOfSuspects*float64(t.managed+t.moved)
 }
 
-// UntypedNote tells a person what it means that nothing was told, and what to do.
+// UntypedNote says what it means that nothing was recorded, and what to do.
 const UntypedNote = "the runtime marked nearly all samples as native code or waiting, those of managed code too, as .NET 9 and 10 did before dotnet/runtime#123996 was mended: " +
 	"what stands in no wait, lock or call of the system counts as managed code here; a newer runtime tells"
 

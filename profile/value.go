@@ -18,7 +18,7 @@ type Weight struct {
 	Unit Unit
 	// Sampled is set where a value stands for more than the event itself: it is an estimate.
 	Sampled bool
-	// Sums is set where a value is the sum of events whose number is not told.
+	// Sums is set where a value is the sum of events whose number is unknown.
 	Sums bool
 }
 

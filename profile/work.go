@@ -26,7 +26,7 @@ type Activity struct {
 // Activities is a list of activities, some 50 bytes each; a parent comes before its children. The
 // zero value is empty.
 type Activities struct {
-	// Paths tells the path of an activity, //1/2/3, by its ID, and the process that stands in that; the id as
+	// Paths returns the path of an activity, //1/2/3, by its ID, and the process that stands in that; the id as
 	// text and 0 where it holds no path. nil: nobody does.
 	Paths func(id [16]byte) (process uint32, path string)
 	// Spool takes all but some megabytes; set before the first Add. nil: all stay in memory.

@@ -11,6 +11,7 @@ type AllocationKind uint32
 
 var allocationKinds = []string{"Small", "Large", "Pinned"}
 
+// String returns "Small", "Large" or "Pinned", or "Unknown".
 func (k AllocationKind) String() string { return nameOf(allocationKinds, uint32(k)) }
 
 // An Allocation is one object that stands for others, as AllocationTick or
@@ -19,7 +20,7 @@ func (k AllocationKind) String() string { return nameOf(allocationKinds, uint32(
 type Allocation struct {
 	Type       nettrace.Text // valid as long as the event
 	Kind       AllocationKind
-	ObjectSize uint64 // 0: not told
+	ObjectSize uint64 // 0: unknown
 	// Amount is the number of bytes that AllocationTick tells to have been given out since
 	// the tick before on that heap: what the tick stands for.
 	Amount uint64

@@ -19,7 +19,7 @@ type Contention struct {
 	Native   bool   // a lock of the runtime itself
 	Lock     uint64 // of the lock, for the life of the process; 0 before .NET 8
 	Object   uint64 // address of the object at that time: collections move it; 0 before .NET 8
-	Owner    uint64 // OS id of the thread that held it; 0: not told, or it had let go already
+	Owner    uint64 // OS id of the thread that held it; 0: unknown, or it had let go already
 	Stack    uint32
 
 	over bool // events of the thread were lost since: a stop may be that of another one

@@ -1,4 +1,4 @@
-// Package runtimeevents reads what the .NET runtime tells about itself in a trace:
+// Package runtimeevents pairs the .NET runtime's own events in a trace:
 // collections and their pauses, compilations, contention of locks, the thread pool,
 // exceptions and allocations.
 //

@@ -4,7 +4,7 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// Unknown is a time that no event told.
+// Unknown is a time that no event has.
 const Unknown int64 = -1
 
 // Numbers of events of nettrace.ProviderRuntime, after their names in its manifest.

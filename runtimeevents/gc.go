@@ -10,7 +10,7 @@ import (
 // Generations of a heap as the events list them: 0, 1, 2, large objects, pinned objects.
 const Generations = 5
 
-// A GCReason tells what started a collection: gc_reason of gc.h.
+// A GCReason says what started a collection: gc_reason of gc.h.
 type GCReason uint32
 
 // The reasons that mean that code asked for the collection, and one that is named alike: the runtime itself asks for
@@ -31,6 +31,7 @@ var gcReasons = []string{
 // gcFull is that of a collection of all generations right behind one that was not enough.
 const gcFull GCReason = 12
 
+// String returns the name of the reason as the runtime spells it, or "Unknown".
 func (r GCReason) String() string { return nameOf(gcReasons, uint32(r)) }
 
 // Induced reports whether code called GC.Collect or the like.
@@ -54,6 +55,7 @@ const (
 
 var gcTypes = []string{"NonConcurrentGC", "BackgroundGC", "ForegroundGC"}
 
+// String returns "NonConcurrentGC", "BackgroundGC" or "ForegroundGC", or "Unknown".
 func (t GCType) String() string { return nameOf(gcTypes, uint32(t)) }
 
 // A PauseMode is GCSettings.LatencyMode.
@@ -61,6 +63,7 @@ type PauseMode uint32
 
 var pauseModes = []string{"Batch", "Interactive", "LowLatency", "SustainedLowLatency", "NoGC"}
 
+// String returns the name of the mode as in GCLatencyMode, or "Unknown".
 func (m PauseMode) String() string { return nameOf(pauseModes, uint32(m)) }
 
 // Mechanisms are what a collection did: bits of GlobalHeapHistory.
@@ -81,7 +84,7 @@ func (m Mechanisms) Names() []string {
 	return names
 }
 
-// A Generation is what one collection told of one generation, all heaps together.
+// A Generation has what one collection recorded of one generation, all heaps together.
 type Generation struct {
 	Before, After uint64 // size, free space included
 	Promoted      uint64 // survived; of pinned objects never told
@@ -103,6 +106,7 @@ func (g *Generation) Survival() (percent float64, ok bool) {
 // A Root is a kind of root that keeps objects alive.
 type Root uint32
 
+// String returns the name of the kind of root, or "Unknown".
 func (r Root) String() string { return nameOf(rootKinds[:], uint32(r)) }
 
 // Roots is how many of them have names; all others are "Unknown".
@@ -151,12 +155,12 @@ type Collection struct {
 	FinalizationPromoted uint64 // objects
 	FinalizationBytes    uint64
 	Pinned, Handles      uint32
-	Heaps                uint32 // 0: not told
+	Heaps                uint32 // 0: unknown
 	Mechanisms           Mechanisms
 	PauseMode            PauseMode
-	MemoryPressure       uint32 // percent of physical memory in use; 0: not told
+	MemoryPressure       uint32 // percent of physical memory in use; 0: unknown
 
-	CommittedBefore, CommittedAfter uint64 // in use: what is committed and kept free is not in it. 0: not told
+	CommittedBefore, CommittedAfter uint64 // in use: what is committed and kept free is not in it. 0: unknown
 
 	// Allocated is what AllocationTick told since the collection before.
 	Allocated uint64
@@ -204,7 +208,7 @@ func (g *GC) lacksPause() bool {
 	return g.Type == BackgroundGC && g.Concurrent && (g.End != Unknown || g.doubtful) && len(g.Pauses) < 2
 }
 
-// PauseStartTold reports whether the trace tells when the first pause began.
+// PauseStartTold reports whether the trace shows when the first pause began.
 func (g *GC) PauseStartTold() bool {
 	return g.within != nil || len(g.Pauses) > 0 && g.Pauses[0].Start <= g.Start
 }
@@ -228,7 +232,7 @@ func (g *GC) Suspend() int64 {
 	return sum
 }
 
-// SuspendTold reports whether the trace tells for all pauses how long that took, and WakingTold how long waking did.
+// SuspendTold reports whether the trace shows for all pauses how long that took, and WakingTold how long waking did.
 func (g *GC) SuspendTold() bool {
 	return g.each(func(s *Suspension) bool { return s.Suspended != Unknown })
 }
@@ -285,7 +289,7 @@ func (g *Collection) Fragmentation() uint64 {
 	return g.sum(func(g *Generation) uint64 { return g.Fragmentation })
 }
 
-// GCProcess is what one process told of its collections.
+// GCProcess has what one process recorded of its collections.
 type GCProcess struct {
 	PID         int
 	Collections []*GC // in order of their start
@@ -355,7 +359,7 @@ func (p *GCProcess) Unclaimed() []*Suspension {
 	return slices.DeleteFunc(slices.Clone(p.Suspensions), func(s *Suspension) bool { return s.by != nil })
 }
 
-// Collector is which one the process has, as far as the trace tells. Only server GC has several heaps; that it has one says
+// Collector is which one the process has, as far as the trace shows. Only server GC has several heaps; that it has one says
 // nothing, since server GC adapts their number from .NET 9 on and often needs no more. Then the thread on which collections are
 // made tells.
 func (p *GCProcess) Collector() Collector {

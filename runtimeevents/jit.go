@@ -16,6 +16,7 @@ var tierNames = []string{
 	"Unknown", "MinOptJitted", "Optimized", "QuickJitted", "OptimizedTier1", "OptimizedTier1OSR", "QuickJittedInstrumented", "OptimizedTier1Instrumented", "ReadyToRun",
 }
 
+// String returns the name of the tier, or "Unknown".
 func (t Tier) String() string { return nameOf(tierNames, uint32(t)) }
 
 // A Compilation is one body of code that the JIT compiler made.
@@ -24,7 +25,7 @@ type Compilation struct {
 	Thread  uint64
 	Start   int64 // Unknown: the trace was recorded without MethodJittingStarted
 	Stop    int64
-	// Name is Namespace.Type.Method(args), as MethodLoadVerbose tells it.
+	// Name is Namespace.Type.Method(args), as MethodLoadVerbose has it.
 	Name        string
 	Module      uint64 // the id under which module events name it
 	Tier        Tier
@@ -32,7 +33,7 @@ type Compilation struct {
 	Dynamic     bool   // IL stub, DynamicMethod, compiled expression: IL is 0
 	IL          uint32 // bytes
 	Native      uint32 // bytes
-	CodeBytes   uint64 // allocated for it, with what aligns it; 0: not told
+	CodeBytes   uint64 // allocated for it, with what aligns it; 0: unknown
 	ReadOnly    uint64 // data
 	Stack       uint32 // of MethodJittingStarted
 	HotCodeSize uint64

@@ -6,7 +6,7 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// An AdjustmentReason tells why the thread pool set another number of workers.
+// An AdjustmentReason says why the thread pool set another number of workers.
 type AdjustmentReason uint32
 
 // Reasons that mean that work waited because workers were blocked.
@@ -17,6 +17,7 @@ const (
 
 var adjustmentReasons = []string{"Warmup", "Initializing", "RandomMove", "ClimbingMove", "ChangePoint", "Stabilizing", "Starvation", "ThreadTimedOut", "CooperativeBlocking"}
 
+// String returns the name of the reason as the runtime spells it, or "Unknown".
 func (r AdjustmentReason) String() string { return nameOf(adjustmentReasons, uint32(r)) }
 
 // An Adjustment is a new goal for the number of workers.
@@ -53,7 +54,7 @@ type Limits struct {
 	MinWorkers, MaxWorkers, MinIO, MaxIO uint16
 }
 
-// A PoolProcess is what one process told of its thread pool.
+// A PoolProcess has what one process recorded of its thread pool.
 type PoolProcess struct {
 	PID         int
 	Adjustments []Adjustment

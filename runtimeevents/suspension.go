@@ -7,7 +7,7 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// A SuspendReason tells why the runtime stopped all managed threads.
+// A SuspendReason says why the runtime stopped all managed threads.
 type SuspendReason uint32
 
 // Reasons that concern collections.
@@ -18,6 +18,7 @@ const (
 
 var suspendReasons = []string{"Other", "GC", "AppDomainShutdown", "CodePitching", "Shutdown", "Debugger", "GCPrep", "DebuggerSweep"}
 
+// String returns the name of the reason, or "Unknown".
 func (r SuspendReason) String() string { return nameOf(suspendReasons, uint32(r)) }
 
 // A Suspension is a time during which all managed threads of a process stood still.

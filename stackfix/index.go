@@ -45,7 +45,7 @@ type place struct {
 	prefix StackID
 }
 
-// An index tells which prefixes stand before the first frames of a cut stack in the
+// An index says which prefixes stand before the first frames of a cut stack in the
 // known stacks of the recording. It grows from round to round: by stacks that were
 // repaired, and by contexts of stacks that were made longer.
 type index struct {

@@ -43,7 +43,7 @@ const (
 	confirmed = 0.95
 )
 
-// A surrounding tells how many root frames the recorded whole stacks before and after a stack
+// A surrounding says how many root frames the recorded whole stacks before and after a stack
 // share, their innermost ones left out, and with how many of these the stack begins; and with how many
 // of either, which only a review asks for.
 type surrounding struct{ shared, kept, either int32 }
