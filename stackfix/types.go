@@ -20,7 +20,7 @@ type (
 	MethodID = uint32
 )
 
-// Frames says what Fix must know of a frame.
+// Frames answers what Fix must know of a frame.
 type Frames interface {
 	// Method returns the method of f: two frames with one method are two call
 	// sites in it. What was compiled anew is the same method still. Where frames
