@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/batch"
 	"github.com/tracefix/tracefix/internal/command"
 )
 
@@ -147,6 +148,7 @@ func TestCommandsDocument(t *testing.T) {
 			writeFlags(&b, n, examplesOf(n))
 		}
 	}
+	writeGates(&b)
 	file := filepath.Join("..", "..", "docs", "commands.md")
 	if *update {
 		require.NoError(t, os.WriteFile(file, []byte(b.String()), 0o666))
@@ -168,6 +170,25 @@ func writeFlags(b *strings.Builder, n *kong.Node, examples []string) {
 	b.WriteString("\n| flag | |\n|---|---|\n")
 	cell := strings.NewReplacer("|", `\|`)
 	for _, f := range list {
-		fmt.Fprintf(b, "| `%s` | %s |\n", cell.Replace(f.String()), cell.Replace(f.Help))
+		help := cell.Replace(f.Help)
+		if before, list, ok := strings.Cut(help, " Gates: "); ok && list == batch.GateHelp()+"." {
+			help = before + " All: [gates](#gates)."
+		}
+		fmt.Fprintf(b, "| `%s` | %s |\n", cell.Replace(f.String()), help)
+	}
+}
+
+// writeGates writes what --fail-on of a batch can ask for as a table.
+func writeGates(b *strings.Builder) {
+	b.WriteString("\n## gates\n\nFor `--fail-on` of `batch` and `batch merge`: a name alone means more than none; else one of `>`, `>=`, `<` and `<=` and a number, a share (`1%`) or a time (`500ms`).\n" +
+		"\n| gate | |\n|---|---|\n")
+	summary := false
+	for _, gate := range strings.Split(strings.TrimSuffix(batch.GateHelp(), ")"), "), ") {
+		name, help, _ := strings.Cut(gate, " (")
+		name, only := strings.CutPrefix(name, "and with --summary: ")
+		if summary = summary || only; summary {
+			help = "with `--summary`: " + help
+		}
+		fmt.Fprintf(b, "| `%s` | %s |\n", name, help)
 	}
 }

@@ -181,11 +181,11 @@ var counted = []metric{
 	{name: "traces", help: "all traces", get: count(func(t *Totals) int { return t.Traces })},
 	{name: "requests", help: "HTTP requests of the side that --side selects", need: command.Requests, get: count(ofRequests(requestCount))},
 	{name: "http-errors", help: "HTTP requests that failed, were canceled, or were answered 4xx or 5xx", need: command.Requests, get: errorsOf, part: resultErrors},
-	{name: "http-error-rate", help: "their share in the requests of all traces", unit: "%", need: command.Requests, get: rate(ofRequests(requestErrors), ofRequests(requestCount)), part: resultErrors, whole: resultRequests},
+	{name: "http-error-rate", help: "share of http-errors in the requests of all traces", unit: "%", need: command.Requests, get: rate(ofRequests(requestErrors), ofRequests(requestCount)), part: resultErrors, whole: resultRequests},
 	{name: "p50", help: "highest median request duration of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P50 })},
-	{name: "p90", help: "the 90th percentile likewise", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P90 })},
-	{name: "p95", help: "the 95th", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P95 })},
-	{name: "p99", help: "the 99th", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P99 })},
+	{name: "p90", help: "highest 90th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P90 })},
+	{name: "p95", help: "highest 95th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P95 })},
+	{name: "p99", help: "highest 99th percentile of request durations of any trace", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.P99 })},
 	{name: "max", help: "longest request", unit: "ms", need: command.Requests, get: highest(func(q *Requests) Highest { return q.Max })},
 }
 
