@@ -26,6 +26,7 @@ func TestDecode(t *testing.T) {
 		want     Event
 	}{
 		{tasks, 7, words(1, 2, 3, 4, 5), Event{Kind: TaskReady, Task: 3, HasID: true}},
+		{tasks, 7, words(1, 2, 3, 4, 0x200, 1), Event{Kind: TaskContinues, Task: 3, HasID: true}},
 		{tasks, 7, words(1, 2), Event{Kind: Other, HasID: true}},
 		{tasks, 8, words(1, 2, 3), Event{Kind: WorkBegin, Task: 3, HasID: true}},
 		{tasks, 9, words(1, 2, 3, 1), Event{Kind: WorkEnd, Task: 3, HasID: true}},

@@ -702,7 +702,11 @@ func (g *Engine) change(t *thread, e *Event) {
 			g.setTask(e.Process, e.Task, top.flow)
 		}
 		if e.Kind == TaskReady && t.last != TaskAwait {
-			g.queue(t, e)
+			g.queue(e, top.flow)
+		}
+	case TaskContinues:
+		if f := g.task(e.Process, e.Task); f != nil {
+			g.queue(e, f)
 		}
 	case TaskAwait:
 		g.setTask(e.Process, e.Next, top.flow)
@@ -715,7 +719,7 @@ func (g *Engine) change(t *thread, e *Event) {
 	case Dequeue, TaskTaken:
 		g.taken(t, e)
 	case Enqueue:
-		g.queue(t, e)
+		g.queue(e, top.flow)
 	case Throw:
 		t.throw(e, top.flow)
 	case WaitBegin:
@@ -734,12 +738,12 @@ func (g *Engine) change(t *thread, e *Event) {
 	}
 }
 
-// queue notes that work of t's flow waits for a thread of the pool.
-func (g *Engine) queue(t *thread, e *Event) {
+// queue notes that work of a flow waits for a thread of the pool.
+func (g *Engine) queue(e *Event, f *flow) {
 	if len(g.queued) >= maxTasks {
 		clear(g.queued) // their ends were lost
 	}
-	g.queued[queueKey(e)] = queued{e.Time, t.top().flow}
+	g.queued[queueKey(e)] = queued{e.Time, f}
 }
 
 // taken ends the waiting of work that t begins.

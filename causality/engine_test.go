@@ -311,6 +311,41 @@ func TestTaskEventsTellTheFlow(t *testing.T) {
 	assert.Nil(t, a)
 }
 
+// What ContinueWith made runs in the flow in which it was made, and not in that of who ends the task before it: a timer, say.
+func TestATaskContinuesInTheFlowInWhichItWasMade(t *testing.T) {
+	for name, c := range map[string]struct {
+		made  bool
+		stack []stacks.FrameID
+	}{
+		"by a thread of the pool": {true, []stacks.FrameID{frameTop, frameDispatch, frameUser, frameRun, frameOther}},
+		"at once":                 {true, []stacks.FrameID{frameTop, frameDispatch, frameUser, frameRunInline, frameRun, frameOther}},
+		"its making was lost":     {false, []stacks.FrameID{frameTop, frameDispatch, frameUser, frameRun, frameOther}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+			if c.made {
+				l.add(Event{Kind: TaskMade, ID: l.id(1), Task: 7, Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+			}
+			l.add(Event{Kind: Idle})
+			timer := []stacks.FrameID{frameTop, frameDispatch, frameUser, frameTracing}
+			l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameUser)
+			l.add(Event{Kind: TaskContinues, Task: 7}, timer...)
+			l.add(Event{Kind: WorkBegin, Task: 7}, timer...)
+			l.add(Event{Kind: Sample}, c.stack...)
+			ran := l.now / 1e6
+			l.add(Event{Kind: WorkEnd, Task: 7}, timer...)
+			l.add(Event{Kind: Idle})
+			l.g.Finish()
+			a, known, _ := l.workAt(ran)
+			assert.Equal(t, c.made, known)
+			if c.made {
+				assert.Same(t, l.acts[1], a)
+			}
+		})
+	}
+}
+
 func TestTheSameStackIsNotTheSameWork(t *testing.T) {
 	l := newLab(t)
 	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
@@ -441,7 +476,7 @@ func TestAnyEvents(t *testing.T) {
 		var log Log
 		var all []Event
 		for range 300 {
-			e := Event{Kind: Kind(rng.IntN(int(Adjust) + 1)), Thread: 1 + rng.Uint64N(3), Task: rng.Int64N(4), Next: rng.Int64N(4), External: rng.IntN(2) == 0, Cut: rng.IntN(9) == 0, HasInner: rng.IntN(2) == 0}
+			e := Event{Kind: Kind(rng.IntN(int(TaskContinues) + 1)), Thread: 1 + rng.Uint64N(3), Task: rng.Int64N(4), Next: rng.Int64N(4), External: rng.IntN(2) == 0, Cut: rng.IntN(9) == 0, HasInner: rng.IntN(2) == 0}
 			e.HasID = e.Kind != Sample
 			halt := e.Kind >= HaltAsked && e.Kind <= HaltEnd // of which a Log joins those that tell nothing else
 			if e.HasID && (halt || rng.IntN(3) > 0) {

@@ -15,38 +15,39 @@ type Kind uint8
 
 // Kinds of events.
 const (
-	Other        Kind = iota // nothing but its activity id and its stack
-	Sample                   // the thread was seen; External says where
-	Start                    // of an activity
-	Stop                     // of an activity
-	Idle                     // the thread waits for work of the pool, or begins or leaves
-	WorkBegin                // the thread begins to run the task Task
-	WorkEnd                  // and ends
-	StepBegin                // it begins to run continuations of Task
-	StepEnd                  //
-	TaskMade                 // the task Task, of an async method, is made in the current flow
-	TaskReady                // Task is queued for a thread of the pool, in the current flow
-	TaskTaken                // a thread of the pool takes the task Task from the queue
-	TaskAwait                // the task Next goes on when Task is done, in the current flow
-	WaitBegin                // the thread blocks until Task is done
-	WaitEnd                  //
-	LockBegin                // the thread blocks for a lock
-	LockEnd                  //
-	HandleBegin              // the thread blocks for an event, a handle or a pulse
-	HandleEnd                //
-	PauseBegin               // all threads are stopped for a collection, or soon will be
-	PauseEnd                 // they run again
-	HaltAsked                // all threads are asked to stop, for something else: to sample them, most often
-	HaltBegin                // they stand, if that was asked, or for a collection
-	HaltEnd                  // they run again; a Log tells how long they stood
-	Throw                    // an exception
-	Enqueue                  // the work item Task is queued for a thread of the pool
-	Dequeue                  // a thread of the pool takes it
-	Adjust                   // the pool changes its number of threads to Task; Next is the reason
-	Between                  // the pool thinks about that: one of its threads has ended a work item
-	Caught                   // an exception was dealt with, by the call on whose stack that is told
-	ThreadMade               // the thread Task is made, in the current flow
-	ThreadBegins             // it runs: this thread is Task
+	Other         Kind = iota // nothing but its activity id and its stack
+	Sample                    // the thread was seen; External says where
+	Start                     // of an activity
+	Stop                      // of an activity
+	Idle                      // the thread waits for work of the pool, or begins or leaves
+	WorkBegin                 // the thread begins to run the task Task
+	WorkEnd                   // and ends
+	StepBegin                 // it begins to run continuations of Task
+	StepEnd                   //
+	TaskMade                  // the task Task, of an async method, is made in the current flow
+	TaskReady                 // Task is queued for a thread of the pool, in the current flow
+	TaskTaken                 // a thread of the pool takes the task Task from the queue
+	TaskAwait                 // the task Next goes on when Task is done, in the current flow
+	WaitBegin                 // the thread blocks until Task is done
+	WaitEnd                   //
+	LockBegin                 // the thread blocks for a lock
+	LockEnd                   //
+	HandleBegin               // the thread blocks for an event, a handle or a pulse
+	HandleEnd                 //
+	PauseBegin                // all threads are stopped for a collection, or soon will be
+	PauseEnd                  // they run again
+	HaltAsked                 // all threads are asked to stop, for something else: to sample them, most often
+	HaltBegin                 // they stand, if that was asked, or for a collection
+	HaltEnd                   // they run again; a Log tells how long they stood
+	Throw                     // an exception
+	Enqueue                   // the work item Task is queued for a thread of the pool
+	Dequeue                   // a thread of the pool takes it
+	Adjust                    // the pool changes its number of threads to Task; Next is the reason
+	Between                   // the pool thinks about that: one of its threads has ended a work item
+	Caught                    // an exception was dealt with, by the call on whose stack that is told
+	ThreadMade                // the thread Task is made, in the current flow
+	ThreadBegins              // it runs: this thread is Task
+	TaskContinues             // as TaskReady, of a task that runs in the flow in which it was made
 )
 
 // An Event is one event of a trace.
@@ -137,12 +138,18 @@ const (
 	waitSynchronous = 1
 )
 
+// continuationTask is set in the options of a task that ContinueWith made.
+const continuationTask = 0x200
+
 // decodeTask reads an event of TplEventSource.
 func decodeTask(e *Event, id int, b []byte) {
 	kind, at, size := Other, 0, 0
 	switch id {
 	case 7: // TaskScheduled: scheduler, originating task, task, creating task, options
 		kind, at, size = TaskReady, 8, 12
+		if number(b, 16)&continuationTask != 0 {
+			kind = TaskContinues
+		}
 	case 8: // TaskStarted: scheduler, originating task, task
 		kind, at, size = WorkBegin, 8, 12
 	case 9: // TaskCompleted
