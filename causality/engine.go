@@ -374,7 +374,7 @@ func (g *Engine) blockedIn(s stacks.StackID, external bool) State {
 			if external {
 				state = IO
 			}
-		case Inside, Follows, AtOnce, Polls:
+		case Inside, Follows, AtOnce, Polls, Turns:
 		default:
 			return state
 		}
@@ -530,7 +530,7 @@ func (g *Engine) evidence(t *thread, e *Event) {
 	if e.Kind == Start {
 		id = e.Related
 	}
-	if !g.hasIDs {
+	if !g.hasIDs || e.Stack != 0 && !e.Cut && g.turns(t) {
 		return
 	}
 	var a *Activity
@@ -552,6 +552,17 @@ func (g *Engine) evidence(t *thread, e *Event) {
 		g.setFlow(t, f)
 	}
 	t.proof = len(t.pieces)
+}
+
+// turns reports whether the newest event of t was written while the flow changes: its id is of the one before, of the one
+// behind, or of none.
+func (g *Engine) turns(t *thread) bool {
+	for d := len(t.nodes) - 1; d > max(t.top().depth, 0); d-- {
+		if g.o.Role(g.o.Tree.Frame(t.nodes[d])) == Turns {
+			return true
+		}
+	}
+	return false
 }
 
 // setFlow gives the innermost scope another flow. What lies between a work item and the
@@ -796,7 +807,7 @@ func (g *Engine) wants(e *Event) stacks.StackID {
 	for s := e.Stack; s != 0; {
 		up, f := g.o.Tree.Node(s)
 		switch g.o.Role(f) {
-		case Locks, Inside, Follows, AtOnce, Tracing, Waits, Sleeps, Parks, Polls:
+		case Locks, Inside, Follows, AtOnce, Tracing, Waits, Sleeps, Parks, Polls, Turns:
 		default:
 			return s
 		}

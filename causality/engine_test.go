@@ -33,13 +33,14 @@ const (
 	frameRunContinuations
 	frameInside
 	frameRunInline
+	frameTurns
 )
 
 var frameRoles = map[stacks.FrameID]Role{
 	frameTop: ThreadTop, frameDispatch: Dispatch, frameRun: Captured, frameStart: Scoped, frameSetResult: Completes,
 	frameTracing: Tracing, frameSleep: Sleeps, frameMonitor: Locks, frameTaskWait: Waits,
 	frameMoveNext: Steps, frameRunContinuations: Follows, frameInside: Inside,
-	frameRunInline: AtOnce,
+	frameRunInline: AtOnce, frameTurns: Turns,
 }
 
 // A lab runs an Engine on events that a test writes down.
@@ -344,6 +345,28 @@ func TestATaskContinuesInTheFlowInWhichItWasMade(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Whoever asks to be told that the flow changes is called while it does.
+func TestWhoIsToldThatTheFlowChangesIsInNeither(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...)
+	l.add(Event{Kind: Idle})
+	l.add(Event{Kind: Sample}, item...)                                                       // 3
+	l.add(Event{Kind: Sample}, item...)                                                       // 4
+	l.add(Event{Kind: LockBegin}, frameTop, frameDispatch, frameRun, frameTurns, frameOther)  // 5
+	l.add(Event{Kind: LockEnd}, frameTop, frameDispatch, frameRun, frameTurns, frameOther)    // 6
+	l.add(Event{Kind: Other, ID: l.id(1)}, frameTop, frameDispatch, frameTurns, frameTracing) // 7
+	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameOther)                           // 8
+	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameOther)                           // 9
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	_, known, _ := l.workAt(4)
+	assert.False(t, known, "an event of nobody behind it")
+	a, known, _ := l.workAt(9)
+	assert.True(t, known)
+	assert.Nil(t, a, "an event of the item before")
 }
 
 func TestTheSameStackIsNotTheSameWork(t *testing.T) {

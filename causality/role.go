@@ -29,6 +29,7 @@ const (
 	Talks // reads, writes or waits for files and sockets
 	Parks // waits for work of the pool
 	Polls // lets the runtime stop the thread: its caller is what ran
+	Turns // tells who wants to know that the flow changes: it is neither yet
 )
 
 // RoleOf returns the role of a method by its full name, Module!Namespace.Type.Method(args).
@@ -108,6 +109,9 @@ func threadingRole(name string) Role {
 	case "QueueUserWorkItemCallback": // what it calls of ExecutionContext is inlined; there is one for the default flow, too
 		return Captured
 	case "ExecutionContext":
+		if method == "OnValuesChanged" {
+			return Turns
+		}
 		if strings.HasPrefix(method, "Run") {
 			return Captured
 		}

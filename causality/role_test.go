@@ -17,6 +17,7 @@ func TestRoleOf(t *testing.T) {
 		"System.Private.CoreLib!System.Threading.QueueUserWorkItemCallback`1[System.__Canon].Execute()":                                  Captured,
 		"System.Private.CoreLib!System.Threading.QueueUserWorkItemCallbackDefaultContext.Execute()":                                      Inside,
 		"System.Private.CoreLib!System.Threading.QueueUserWorkItemCallbackDefaultContext`1[System.__Canon].Execute()":                    Inside,
+		"System.Private.CoreLib!System.Threading.ExecutionContext.OnValuesChanged(class A,class A)":                                      Turns,
 		"System.Private.CoreLib!System.Threading.ExecutionContext.SetLocalValue(class A)":                                                Inside,
 		"System.Private.CoreLib!System.Runtime.CompilerServices.AsyncMethodBuilderCore.Start(!!0&)":                                      Scoped,
 		"System.Private.CoreLib!System.Runtime.CompilerServices.AsyncHelpers+ThunkTaskCore.MoveNext(":                                    Captured,
