@@ -85,9 +85,9 @@ func ExampleFile_Explain() {
 		}
 	}
 	// Output:
-	// cpu 36ms
+	// cpu 38ms
 	// other_side 870ms
-	// unknown 416ms
+	// unknown 415ms
 }
 
 // Activities ride on the reading of the samples: the file is read once.

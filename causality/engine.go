@@ -167,7 +167,9 @@ type thread struct {
 	threw    *flow          // for whom it was
 	proof    int            // piece behind the newest event that told the flow
 	made     *flow          // in which the thread was made, until it runs something in a captured one
-	maybe    *flow          // of cut stacks, which show no scopes: as before, if it is the same behind them
+	cut      int            // the scope that stands for those that cut stacks do not show; 0: none
+	cutFlow  *flow          // in which cut stacks began
+	rested   bool           // before them t had no work
 }
 
 // A block is a wait that events tell.
@@ -258,15 +260,12 @@ func (g *Engine) Add(e *Event) {
 	left := false
 	switch {
 	case e.Cut:
-		if t.maybe == nil {
-			t.maybe = g.flows.add(flow{born: g.now, asked: true})
-		}
+		g.cutOff(t)
 	case e.Stack != 0:
-		left = g.unwind(t, e.Stack, e.Kind == Caught)
-		t.settle(flowBefore)
+		left = g.rejoin(t, e.Stack, e.Kind == Caught)
 	}
 	if e.Kind == Idle || e.Kind == ThreadBegins {
-		left, t.maybe = true, nil
+		left, t.cut = true, 0
 		t.nodes = t.nodes[:0]
 		t.scopes = t.scopes[:1]
 		t.scopes[0].flow = g.flows.add(flow{known: true})
@@ -300,7 +299,7 @@ func (g *Engine) Add(e *Event) {
 func (t *thread) between() {
 	for i := len(t.scopes) - 1; i > 0; i-- {
 		if t.scopes[i].role == Dispatch {
-			t.scopes = t.scopes[:i+1]
+			t.scopes, t.cut = t.scopes[:i+1], 0
 			t.nodes = t.nodes[:min(len(t.nodes), t.scopes[i].depth+1)]
 			return
 		}
@@ -312,7 +311,7 @@ func (g *Engine) again(t *thread, e *Event) bool {
 	if t.off > 0 || e.OnCPU && !e.Held && e.Time-t.at > runsOn(g.o.Interval) {
 		return false
 	}
-	if t.last != Sample || e.Stack != t.stack || e.Stack == 0 || e.Cut || t.maybe != nil || e.Blocked > 0 || e.External != t.external || len(t.blocks) > 0 {
+	if t.last != Sample || e.Stack != t.stack || e.Stack == 0 || e.Cut || t.cut > 0 || e.Blocked > 0 || e.External != t.external || len(t.blocks) > 0 {
 		return false
 	}
 	t.piece(t.at, e.Time, t.top().flow, t.state, e.Stack)
@@ -326,14 +325,51 @@ func (g *Engine) again(t *thread, e *Event) bool {
 	return true
 }
 
-// settle tells the flow of cut stacks by that of a whole one behind them.
-func (t *thread) settle(before *flow) {
-	if m := t.maybe; m != nil {
-		if now := t.top().flow; now == before && now.known {
-			*m = *now
-		}
-		t.maybe = nil
+// cutOff takes a cut stack. Which scopes are on it is not seen: it gets one of its own.
+func (g *Engine) cutOff(t *thread) {
+	if t.cut > 0 {
+		return
 	}
+	t.cut, t.rested = len(t.scopes), g.rests(t)
+	t.cutFlow = g.flows.add(flow{born: g.now, asked: true})
+	t.scopes = append(t.scopes, scope{depth: len(t.nodes), flow: t.cutFlow})
+}
+
+// rests reports whether t is one of the pool's and had no work when it was seen last: what comes then is none of what it did.
+func (g *Engine) rests(t *thread) bool {
+	top := t.top()
+	if top.role == Dispatch {
+		return true
+	}
+	for d := len(t.nodes) - 1; d > top.depth; d-- {
+		if g.o.Role(g.o.Tree.Frame(t.nodes[d])) == Parks {
+			return true
+		}
+	}
+	return len(t.nodes) == 0 && top.flow.known && top.flow.activity == nil
+}
+
+// around returns the scope that t was in before the cut stacks that it has now: most likely it still is. nil: there is none.
+func (t *thread) around() *scope {
+	if t.cut == 0 || t.rested || len(t.scopes) != t.cut+1 {
+		return nil
+	}
+	return &t.scopes[t.cut-1]
+}
+
+// rejoin takes a whole stack behind cut ones. Where the scope around them is the same as before, they were in its flow if
+// no event told theirs.
+func (g *Engine) rejoin(t *thread, s stacks.StackID, caught bool) (left bool) {
+	if t.cut == 0 {
+		return g.unwind(t, s, caught)
+	}
+	t.scopes, t.cut = t.scopes[:min(t.cut, len(t.scopes))], 0
+	around := t.top().flow
+	left = g.unwind(t, s, caught)
+	if !t.rested && t.top().flow == around && around.known && !t.cutFlow.known {
+		*t.cutFlow = *around
+	}
+	return left
 }
 
 // stateAt returns what t was doing when e was written.
@@ -537,21 +573,29 @@ func (g *Engine) evidence(t *thread, e *Event) {
 	if !id.IsZero() {
 		a = g.acts.find(e.Process, id)
 	}
-	top := t.top()
-	switch {
-	case !top.flow.known && a == nil && e.Stack == 0 && len(t.nodes) > 0:
-		return // the runtime wrote it where no code is called: before or behind this flow
-	case !top.flow.known && top.flow.first != 0 && a != nil && a.Started && a.Start > top.flow.first:
-		// It began when this flow was under way, and not in it: another call has come to its place.
-		g.setFlow(t, g.flows.add(flow{activity: a, known: true}))
-	case !top.flow.known:
-		top.flow.activity, top.flow.known = a, true
-	case top.flow.activity != a && top.flow.activity.at(e.Time) != a.at(e.Time):
-		g.doubt(t, top.flow.activity, a)
-		f := g.flows.add(flow{activity: a, known: true})
-		g.setFlow(t, f)
+	if s := t.around(); s != nil && !g.tell(t, s, a, e) {
+		return
 	}
-	t.proof = len(t.pieces)
+	if g.tell(t, t.top(), a, e) {
+		t.proof = len(t.pieces)
+	}
+}
+
+// tell takes in that what runs in the scope s of t works for a. It reports whether e tells of that scope.
+func (g *Engine) tell(t *thread, s *scope, a *Activity, e *Event) bool {
+	switch f := s.flow; {
+	case !f.known && a == nil && e.Stack == 0 && len(t.nodes) > 0:
+		return false // the runtime wrote it where no code is called: before or behind this flow
+	case !f.known && f.first != 0 && a != nil && a.Started && a.Start > f.first:
+		// It began when this flow was under way, and not in it: another call has come to its place.
+		s.flow = g.flows.add(flow{activity: a, known: true})
+	case !f.known:
+		f.activity, f.known = a, true
+	case f.activity != a && f.activity.at(e.Time) != a.at(e.Time):
+		g.doubt(t, f.activity, a)
+		s.flow = g.flows.add(flow{activity: a, known: true})
+	}
+	return true
 }
 
 // turns reports whether the newest event of t was written while the flow changes: its id is of the one before, of the one
@@ -564,10 +608,6 @@ func (g *Engine) turns(t *thread) bool {
 	}
 	return false
 }
-
-// setFlow gives the innermost scope another flow. What lies between a work item and the
-// methods that only give the flow back is one with them.
-func (g *Engine) setFlow(t *thread, f *flow) { t.top().flow = f }
 
 // doubt is called when the flow is another one than it seemed. Whose work was queued the thread
 // tells that queued it.
@@ -586,9 +626,6 @@ func (g *Engine) doubt(t *thread, was, is *Activity) {
 func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, state State, left bool) {
 	if !t.seen {
 		return
-	}
-	if t.maybe != nil {
-		before, now = t.maybe, t.maybe
 	}
 	if n := len(t.blocks); n > 0 && e.Kind != Sample {
 		state = t.blocks[n-1].state
@@ -699,14 +736,14 @@ func (g *Engine) change(t *thread, e *Event) {
 		if g.o.Started != nil {
 			g.o.Started(a)
 		}
-		top.flow = g.flows.add(flow{activity: a, known: true})
+		g.turn(t, a)
 	case Stop:
 		a := g.acts.find(e.Process, e.ID)
 		if a != nil && (!a.Started || a.Name == e.Name && a.Provider == e.Provider) { // else it found none of its own
 			if a.stop(e.Time) && a.kind != nil {
 				a.kind.stop(a)
 			}
-			top.flow = g.flows.add(flow{activity: a.Parent, known: true})
+			g.turn(t, a.Parent)
 		}
 	case TaskMade, TaskReady:
 		if e.Kind == TaskReady || g.task(e.Process, e.Task) == nil {
@@ -747,6 +784,15 @@ func (g *Engine) change(t *thread, e *Event) {
 	if n := len(t.blocks); n > 0 {
 		t.state = t.blocks[n-1].state
 	}
+}
+
+// turn takes t to work for a from now on.
+func (g *Engine) turn(t *thread, a *Activity) {
+	f := g.flows.add(flow{activity: a, known: true})
+	if s := t.around(); s != nil {
+		s.flow = f
+	}
+	t.top().flow = f
 }
 
 // queue notes that work of a flow waits for a thread of the pool.
@@ -877,7 +923,9 @@ func (g *Engine) end(t *thread, e *Event) {
 				// It goes on later in the flow that it leaves.
 				g.setTask(e.Process, t.scopes[i].task, t.scopes[i+1].flow)
 			}
-			t.scopes = t.scopes[:i]
+			if t.scopes = t.scopes[:i]; i <= t.cut {
+				t.cut = 0
+			}
 			return
 		}
 	}
@@ -885,6 +933,9 @@ func (g *Engine) end(t *thread, e *Event) {
 
 // writer returns the depth of the frame that wrote the newest event.
 func (g *Engine) writer(t *thread) int {
+	if t.cut > 0 {
+		return t.top().depth
+	}
 	for i, n := range t.nodes {
 		if g.o.Role(g.o.Tree.Frame(n)) == Tracing {
 			return max(i-1, 0)
@@ -939,7 +990,7 @@ func (g *Engine) pending(t *thread, p *piece) bool {
 			return true
 		}
 	}
-	return p.flow == t.maybe
+	return false
 }
 
 // hand hands out a piece, cut where the activity ends before it.

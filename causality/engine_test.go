@@ -34,13 +34,14 @@ const (
 	frameInside
 	frameRunInline
 	frameTurns
+	framePark
 )
 
 var frameRoles = map[stacks.FrameID]Role{
 	frameTop: ThreadTop, frameDispatch: Dispatch, frameRun: Captured, frameStart: Scoped, frameSetResult: Completes,
 	frameTracing: Tracing, frameSleep: Sleeps, frameMonitor: Locks, frameTaskWait: Waits,
 	frameMoveNext: Steps, frameRunContinuations: Follows, frameInside: Inside,
-	frameRunInline: AtOnce, frameTurns: Turns,
+	frameRunInline: AtOnce, frameTurns: Turns, framePark: Parks,
 }
 
 // A lab runs an Engine on events that a test writes down.
@@ -400,6 +401,51 @@ func TestCutStacksAreAsWhatIsAroundThem(t *testing.T) {
 	assert.Same(t, l.acts[1], a)
 	_, known, _ = run(frameTop, frameDispatch).workAt(2)
 	assert.False(t, known, "it may have left the item before")
+}
+
+// Continuations of continuations make stacks that are cut: what events tell there is of what is cut, and of what is around.
+func TestEventsTellTheFlowOfCutStacks(t *testing.T) {
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	l := newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Connection"}, item...)
+	l.add(Event{Kind: Start, ID: l.id(1, 2), Related: l.id(1), Name: "Request"}, item...)
+	l.add(Event{Kind: Other, ID: l.id(1, 2), Cut: true}, frameUser, frameUser, frameUser)      // 3
+	l.add(Event{Kind: Sample, Cut: true}, frameUser, frameUser, frameOther)                    // 4
+	l.add(Event{Kind: Stop, ID: l.id(1, 2), Name: "Request", Cut: true}, frameUser, frameUser) // 5
+	l.add(Event{Kind: Sample}, item...)                                                        // 6
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	a, known, _ := l.workAt(4)
+	assert.True(t, known)
+	assert.Same(t, l.acts[2], a, "and not in what it was in behind the end of the request")
+	a, known, _ = l.workAt(6)
+	assert.True(t, known)
+	assert.Same(t, l.acts[1], a)
+}
+
+func TestCutStacksOfAThreadThatHadNoWorkAreOfNewWork(t *testing.T) {
+	park := []stacks.FrameID{frameTop, framePark}
+	l := newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+	l.add(Event{Kind: Idle})
+	l.add(Event{Kind: Sample}, park...)                                     // 3
+	l.add(Event{Kind: Sample, Cut: true}, frameUser, frameUser, frameUser)  // 4
+	l.add(Event{Kind: Sample, Cut: true}, frameUser, frameUser, frameOther) // 5
+	l.add(Event{Kind: Other, ID: l.id(1), Cut: true}, frameUser, frameUser) // 6
+	l.add(Event{Kind: Sample, External: true}, park...)                     // 7
+	l.add(Event{Kind: Sample, External: true}, park...)                     // 8
+	l.add(Event{Kind: Sample, Cut: true}, frameUser, frameUser, frameUser)  // 9
+	l.add(Event{Kind: Sample, Cut: true}, frameUser, frameUser, frameOther) // 10
+	l.add(Event{Kind: Sample, External: true}, park...)                     // 11
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	a, known, _ := l.workAt(5)
+	assert.True(t, known)
+	assert.Same(t, l.acts[1], a)
+	a, _, _ = l.workAt(8)
+	assert.Nil(t, a, "it waits for work again")
+	_, known, _ = l.workAt(10)
+	assert.False(t, known, "of which no event tells")
 }
 
 func TestStates(t *testing.T) {
