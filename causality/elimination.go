@@ -269,7 +269,11 @@ func (g *Engine) away(m *meant, t *thread, f *flow) {
 			continue
 		}
 		var last *flow
-		for i := o.head; i < len(o.pieces); i++ {
+		i := len(o.pieces)
+		for i > o.head && o.pieces[i-1].to > f.first-near { // ends are in order
+			i--
+		}
+		for ; i < len(o.pieces) && o.pieces[i].from < f.last+near; i++ {
 			if p := &o.pieces[i]; p.state == Running && p.flow.known && p.flow != last {
 				last = p.flow
 				if a := last.activity.servedAt(p.from); a != nil && a.Below(m.outer) {

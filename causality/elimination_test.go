@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
@@ -206,4 +207,32 @@ func TestNothingIsSaidAtTheBeginningOfATrace(t *testing.T) {
 	a, known, _ := s.workAt(late)
 	assert.True(t, known)
 	assert.Same(t, s.acts[int(one)], a)
+}
+
+// Of threads of which nothing tells for whom they work all is kept for a while: who else ran just now is not looked for in all of it.
+func TestWhoElseRanIsFoundNearby(t *testing.T) {
+	tracetest.Growth(t, 200, func(rounds int) {
+		s := newShop(t, leastRight+1, 0)
+		s.begin("/carts")
+		s.begin("/carts")
+		own := [2]stacks.StackID{s.tree.Add(frameTop, frameUser), s.tree.Add(frameTop, frameUser, frameOther)}
+		carts := s.tree.Add(shopCarts...)
+		add := func(e Event) {
+			e.Time, e.Process = s.now, 1
+			s.g.Add(&e)
+		}
+		for r := range rounds {
+			for n := range uint64(50) {
+				add(Event{Kind: Sample, Thread: 100 + n, Stack: own[r%2]})
+			}
+			for range 20 {
+				s.now += 1e4
+				add(Event{Kind: Idle, Thread: 3})
+				add(Event{Kind: Sample, Thread: 3, Stack: carts})
+				s.now += 1e4
+				add(Event{Kind: Other, Thread: 3, Stack: carts, ID: s.id(s.n), HasID: true})
+			}
+		}
+		s.g.Finish()
+	})
 }
