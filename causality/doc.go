@@ -37,7 +37,8 @@
 //
 // Two calls of an async method that the pool resumes one after the other, with no sample in between that shows
 // another stack, look like one: without task events an event of the second is attributed to the first, if that
-// activity had begun by then.
+// activity had begun by then and the two were not seen to call two methods from one place. If they were, it may
+// still be one call with a loop, so what came before stays unknown.
 //
 // Sources: ActivityTracker.cs, TplEventSource.cs, ExecutionContext.cs,
 // AsyncTaskMethodBuilderT.cs and ThreadPoolWorkQueue.cs of dotnet/runtime.

@@ -447,12 +447,16 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		}
 	}
 	over := g.over(t, same)
+	other := len(walk) > 0 && live < len(t.nodes) && same == live // where one method was called now another one is
 	t.nodes = t.nodes[:live]
 	for len(t.scopes) > 1 && t.top().depth >= same {
 		left = t.top().role == Captured
 		t.scopes = t.scopes[:len(t.scopes)-1]
 	}
 	left = left && t.top().role == Dispatch
+	if other && !caught {
+		g.otherCall(t, live)
+	}
 	if top := t.top(); top.role == Captured && (over || top.over) {
 		border := true // it only changes the flow: to the new one, or back from the old one
 		if d := top.depth + 1; d < live {
@@ -476,6 +480,22 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		}
 	}
 	return left
+}
+
+// otherCall is told that the frame below a depth calls another method where it called one before: in a loop, or in another
+// call of all that is around it. What is told of it from now on is not told of what was before.
+func (g *Engine) otherCall(t *thread, depth int) {
+	top := t.top()
+	was := top.flow
+	if was.known || was.root || depth <= top.depth+1 {
+		return
+	}
+	is := g.flows.add(flow{born: g.now})
+	for i := range t.scopes {
+		if t.scopes[i].flow == was {
+			t.scopes[i].flow = is
+		}
+	}
 }
 
 // over reports whether the innermost scope that encloses the frames from a depth on is over where they are gone: an

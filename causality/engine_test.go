@@ -150,10 +150,11 @@ func TestAnEventWithoutAStackIsNotOfTheFlowBefore(t *testing.T) {
 func TestWhoAwaitsIsInTheFlowOfWhatEnds(t *testing.T) {
 	l := newLab(t)
 	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	further := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser + 100}
 	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...)
 	l.add(Event{Kind: Idle})
 	l.add(Event{Kind: Sample}, append(item, frameOther)...) // 3: goes on, nothing tells for whom
-	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(item, frameSetResult, frameRun, frameUser)...)
+	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(further, frameSetResult, frameRun, frameUser)...)
 	l.add(Event{Kind: Idle})
 	l.g.Finish()
 	a, known, _ := l.workAt(3)
@@ -164,7 +165,7 @@ func TestWhoAwaitsIsInTheFlowOfWhatEnds(t *testing.T) {
 	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...)
 	l.add(Event{Kind: Idle})
 	l.add(Event{Kind: Sample}, append(item, frameOther)...)
-	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(item, frameOther, frameRun, frameUser)...) // no method ended
+	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(further, frameOther, frameRun, frameUser)...) // no method ended
 	l.add(Event{Kind: Idle})
 	l.g.Finish()
 	_, known, _ = l.workAt(3)
@@ -175,10 +176,11 @@ func TestWhoAwaitsIsInTheFlowOfOptimizedCodeThatEnds(t *testing.T) {
 	for caller, want := range map[stacks.FrameID]bool{frameMoveNext: true, frameOther: false} {
 		l := newLab(t)
 		item := []stacks.FrameID{frameTop, frameDispatch, frameRun, caller}
+		further := []stacks.FrameID{frameTop, frameDispatch, frameRun, caller + 100}
 		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameUser)
 		l.add(Event{Kind: Idle})
 		l.add(Event{Kind: Sample}, append(item, frameUser)...) // 3: goes on, nothing tells for whom
-		l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(item, frameRunContinuations, frameRun, frameUser)...)
+		l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(further, frameRunContinuations, frameRun, frameUser)...)
 		l.add(Event{Kind: Idle})
 		l.g.Finish()
 		_, known, _ := l.workAt(3)
@@ -368,6 +370,38 @@ func TestWhoIsToldThatTheFlowChangesIsInNeither(t *testing.T) {
 	a, known, _ := l.workAt(9)
 	assert.True(t, known)
 	assert.Nil(t, a, "an event of the item before")
+}
+
+// Of two requests that the pool runs one behind the other through the same middleware only the handlers differ.
+func TestAnotherMethodInThePlaceOfOneMayBeAnotherCall(t *testing.T) {
+	for name, c := range map[string]struct {
+		before, behind []stacks.FrameID
+		known          bool
+	}{
+		"another method":      {[]stacks.FrameID{frameMoveNext, frameUser}, []stacks.FrameID{frameMoveNext, frameOther}, false},
+		"behind a start":      {[]stacks.FrameID{frameStart, frameMoveNext, frameUser}, []stacks.FrameID{frameStart, frameMoveNext, frameOther}, false},
+		"further on":          {[]stacks.FrameID{frameMoveNext, frameUser}, []stacks.FrameID{frameMoveNext + 100, frameOther}, true},
+		"in the method":       {[]stacks.FrameID{frameMoveNext, frameUser}, []stacks.FrameID{frameMoveNext, frameUser + 100, frameOther}, true},
+		"it has returned":     {[]stacks.FrameID{frameMoveNext, frameUser}, []stacks.FrameID{frameMoveNext}, true},
+		"it has called again": {[]stacks.FrameID{frameMoveNext}, []stacks.FrameID{frameMoveNext, frameOther}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			item := []stacks.FrameID{frameTop, frameDispatch, frameRun}
+			l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...)
+			l.add(Event{Kind: Idle})
+			l.add(Event{Kind: Sample}, append(item, c.before...)...)             // 3
+			l.add(Event{Kind: Sample}, append(item, c.before...)...)             // 4
+			l.add(Event{Kind: Other, ID: l.id(1)}, append(item, c.behind...)...) // 5
+			l.add(Event{Kind: Sample}, append(item, c.behind...)...)             // 6
+			l.add(Event{Kind: Idle})
+			l.g.Finish()
+			_, known, _ := l.workAt(4)
+			assert.Equal(t, c.known, known)
+			a, _, _ := l.workAt(6)
+			assert.Same(t, l.acts[1], a)
+		})
+	}
 }
 
 func TestTheSameStackIsNotTheSameWork(t *testing.T) {
