@@ -176,7 +176,7 @@ type thread struct {
 type block struct {
 	end    Kind
 	state  State
-	caller stacks.StackID // of a lock: who wants it, with its callers; 0: unknown
+	caller stacks.StackID // of a lock or a task: who waits, with its callers; 0: unknown
 }
 
 // An Engine follows the threads of a process. Events of one thread must come in order of time.
@@ -253,7 +253,7 @@ func (g *Engine) Add(e *Event) {
 		return
 	}
 	flowBefore, stateBefore := t.top().flow, t.state
-	for n := len(t.blocks) - 1; n >= 0 && t.blocks[n].end == LockEnd && g.gaveUp(&t.blocks[n], e); n-- {
+	for n := len(t.blocks) - 1; n >= 0 && t.blocks[n].end != HandleEnd && g.gaveUp(&t.blocks[n], e); n-- {
 		t.blocks = t.blocks[:n]
 	}
 	state := g.stateAt(t, e)
@@ -791,9 +791,9 @@ func (g *Engine) change(t *thread, e *Event) {
 	case Throw:
 		t.throw(e, top.flow)
 	case WaitBegin:
-		t.block(WaitEnd, Wait, 0)
+		t.block(WaitEnd, Wait, g.waiter(e))
 	case LockBegin:
-		t.block(LockEnd, Lock, g.wants(e))
+		t.block(LockEnd, Lock, g.waiter(e))
 	case HandleBegin:
 		if n := len(t.blocks); n == 0 || t.blocks[n-1].state != Lock {
 			t.block(HandleEnd, Wait, 0)
@@ -865,8 +865,8 @@ func (t *thread) block(end Kind, s State, caller stacks.StackID) {
 	}
 }
 
-// wants returns who wants the lock of a LockBegin, with its callers.
-func (g *Engine) wants(e *Event) stacks.StackID {
+// waiter returns who waits for the lock of a LockBegin or the task of a WaitBegin, with its callers.
+func (g *Engine) waiter(e *Event) stacks.StackID {
 	if e.Cut {
 		return 0
 	}
@@ -882,15 +882,20 @@ func (g *Engine) wants(e *Event) stacks.StackID {
 	return 0
 }
 
-// gaveUp reports whether an event of a thread shows that its wait for a lock is over: Lock.TryEnter that gives up tells no end
-// of it, and ends may be lost. A thread that waits does no work, and who wants the lock is on its stack.
+// gaveUp reports whether an event of a thread shows that its wait for a lock or a task is over: Lock.TryEnter that gives up
+// tells no end of it, TplEventSource tells that of Task.Wait at level Verbose only, and ends may be lost. A thread that waits
+// does no work, and who waits is on its stack.
 func (g *Engine) gaveUp(b *block, e *Event) bool {
 	switch e.Kind {
 	case Start, Stop:
 		if !e.Runtime {
 			return true
 		}
-	case WorkBegin, WorkEnd, StepBegin, StepEnd, TaskMade, TaskReady, TaskTaken, TaskAwait, WaitBegin, LockBegin, Throw, Enqueue, Dequeue:
+	case LockBegin:
+		if b.end == LockEnd { // else it may need one to wait
+			return true
+		}
+	case WorkBegin, WorkEnd, StepBegin, StepEnd, TaskMade, TaskReady, TaskContinues, TaskTaken, TaskAwait, WaitBegin, Throw, Enqueue, Dequeue:
 		return true
 	}
 	if b.caller == 0 || e.Stack == 0 || e.Cut {

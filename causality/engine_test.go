@@ -571,6 +571,38 @@ func TestLocksThatNobodyGot(t *testing.T) {
 	}
 }
 
+// At level Informational, as is asked for, TplEventSource tells no end of Task.Wait.
+func TestWaitsOfWhichNoEndIsTold(t *testing.T) {
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	waiting := append(slices.Clone(item), frameTaskWait)
+	for name, c := range map[string]struct {
+		kind  Kind
+		stack []stacks.FrameID
+		want  State
+	}{
+		"it waits on":            {Sample, append(slices.Clone(waiting), frameInside), Wait},
+		"who waited goes on":     {Sample, append(slices.Clone(item[:3]), frameUser+100), Running},
+		"it needs locks for it":  {LockBegin, append(slices.Clone(waiting), frameMonitor), Wait},
+		"an event of other code": {Other, append(slices.Clone(item[:3]), frameOther), Running},
+		"a task is made":         {TaskMade, nil, Running},
+		"nothing":                {Other, nil, Wait},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newLab(t)
+			l.add(Event{Kind: Start, ID: l.id(1), Name: "Request"}, item...)             // 1
+			l.add(Event{Kind: WaitBegin, ID: l.id(1)}, append(waiting, frameTracing)...) // 2
+			l.add(Event{Kind: Sample, External: true}, waiting...)                       // 3
+			l.add(Event{Kind: c.kind, ID: l.id(1)}, c.stack...)                          // 4
+			l.add(Event{Kind: c.kind, ID: l.id(1)}, c.stack...)                          // 5
+			l.g.Finish()
+			_, _, s := l.workAt(3)
+			assert.Equal(t, Wait, s)
+			_, _, s = l.workAt(5)
+			assert.Equal(t, c.want, s)
+		})
+	}
+}
+
 // Whatever the events: no panic, segments of a thread in order, and nothing twice.
 func TestAnyEvents(t *testing.T) {
 	for seed := range uint64(200) {

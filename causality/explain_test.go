@@ -317,6 +317,9 @@ func TestOnCPU(t *testing.T) {
 				add(at+ms, Event{Kind: Sample, External: true, Blocked: x.off * ms}, frameTop, frameUser, frameTaskWait)
 			}
 		}
+		if x.told {
+			add(1000*ms, Event{Kind: WaitEnd, ID: id, HasID: true, Task: 7}, frameTop, frameUser)
+		}
 		add(1000*ms, Event{Kind: Stop, ID: id, HasID: true, Name: "Request", Provider: "Lab"}, frameTop, frameUser)
 		o.OnCPU = log.OnCPU()
 		assert.Equal(t, [2]bool{true, x.off > 0}, [2]bool{o.OnCPU, log.OffCPU()}, x.name)
