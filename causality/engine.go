@@ -338,15 +338,17 @@ func (g *Engine) cutOff(t *thread) {
 // rests reports whether t is one of the pool's and had no work when it was seen last: what comes then is none of what it did.
 func (g *Engine) rests(t *thread) bool {
 	top := t.top()
-	if top.role == Dispatch {
-		return true
-	}
-	for d := len(t.nodes) - 1; d > top.depth; d-- {
-		if g.o.Role(g.o.Tree.Frame(t.nodes[d])) == Parks {
+	return top.role == Dispatch || g.shows(t, Parks) || len(t.nodes) == 0 && top.flow.known && top.flow.activity == nil
+}
+
+// shows reports whether t was last seen in a method of a role that its innermost scope called.
+func (g *Engine) shows(t *thread, r Role) bool {
+	for d := len(t.nodes) - 1; d > t.top().depth; d-- {
+		if g.o.Role(g.o.Tree.Frame(t.nodes[d])) == r {
 			return true
 		}
 	}
-	return len(t.nodes) == 0 && top.flow.known && top.flow.activity == nil
+	return false
 }
 
 // around returns the scope that t was in before the cut stacks that it has now: most likely it still is. nil: there is none.
@@ -475,7 +477,11 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		if d < same {
 			continue
 		}
-		if r := g.o.Role(tree.Frame(walk[i])); r >= ThreadTop && r <= Scoped {
+		r := g.o.Role(tree.Frame(walk[i]))
+		if top := t.top(); r == Plain && top.role == Dispatch && top.depth == d-1 {
+			r = Captured // what is queued is called by a method that is part of the pool's own in optimized code
+		}
+		if r >= ThreadTop && r <= Scoped {
 			g.enter(t, d, r)
 		}
 	}
@@ -586,7 +592,8 @@ func (g *Engine) evidence(t *thread, e *Event) {
 	if e.Kind == Start {
 		id = e.Related
 	}
-	if !g.hasIDs || e.Stack != 0 && !e.Cut && g.turns(t) {
+	// While the flow changes the id is of the one before, of the one behind, or of none.
+	if !g.hasIDs || e.Stack != 0 && !e.Cut && g.shows(t, Turns) {
 		return
 	}
 	var a *Activity
@@ -616,17 +623,6 @@ func (g *Engine) tell(t *thread, s *scope, a *Activity, e *Event) bool {
 		s.flow = g.flows.add(flow{activity: a, known: true})
 	}
 	return true
-}
-
-// turns reports whether the newest event of t was written while the flow changes: its id is of the one before, of the one
-// behind, or of none.
-func (g *Engine) turns(t *thread) bool {
-	for d := len(t.nodes) - 1; d > max(t.top().depth, 0); d-- {
-		if g.o.Role(g.o.Tree.Frame(t.nodes[d])) == Turns {
-			return true
-		}
-	}
-	return false
 }
 
 // doubt is called when the flow is another one than it seemed. Whose work was queued the thread

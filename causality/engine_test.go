@@ -35,13 +35,14 @@ const (
 	frameRunInline
 	frameTurns
 	framePark
+	frameLibrary
 )
 
 var frameRoles = map[stacks.FrameID]Role{
 	frameTop: ThreadTop, frameDispatch: Dispatch, frameRun: Captured, frameStart: Scoped, frameSetResult: Completes,
 	frameTracing: Tracing, frameSleep: Sleeps, frameMonitor: Locks, frameTaskWait: Waits,
 	frameMoveNext: Steps, frameRunContinuations: Follows, frameInside: Inside,
-	frameRunInline: AtOnce, frameTurns: Turns, framePark: Parks,
+	frameRunInline: AtOnce, frameTurns: Turns, framePark: Parks, frameLibrary: Library,
 }
 
 // A lab runs an Engine on events that a test writes down.
@@ -238,7 +239,7 @@ func TestATaskThatIsRunAtOnceIsForWhoWaits(t *testing.T) {
 }
 
 func TestWhoWorksForNobodyMayWaitForAnybody(t *testing.T) {
-	for name, outer := range map[string][]stacks.FrameID{"a thread": {frameUser}, "an item of the pool": {frameTop, frameDispatch, frameUser}} {
+	for name, outer := range map[string][]stacks.FrameID{"a thread": {frameUser}, "an item of the pool": {frameTop, frameDispatch, frameLibrary}} {
 		l := newLab(t)
 		inside := append(slices.Clone(outer), frameRunInline, frameRun, frameOther)
 		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
@@ -361,8 +362,8 @@ func TestWhoIsToldThatTheFlowChangesIsInNeither(t *testing.T) {
 	l.add(Event{Kind: LockBegin}, frameTop, frameDispatch, frameRun, frameTurns, frameOther)  // 5
 	l.add(Event{Kind: LockEnd}, frameTop, frameDispatch, frameRun, frameTurns, frameOther)    // 6
 	l.add(Event{Kind: Other, ID: l.id(1)}, frameTop, frameDispatch, frameTurns, frameTracing) // 7
-	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameOther)                           // 8
-	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameOther)                           // 9
+	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameLibrary)                         // 8
+	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameLibrary)                         // 9
 	l.add(Event{Kind: Idle})
 	l.g.Finish()
 	_, known, _ := l.workAt(4)
@@ -401,6 +402,22 @@ func TestAnotherMethodInThePlaceOfOneMayBeAnotherCall(t *testing.T) {
 			a, _, _ := l.workAt(6)
 			assert.Same(t, l.acts[1], a)
 		})
+	}
+}
+
+// Where optimized code has the work item's own methods inside the pool's, nothing shows that it runs in a captured flow.
+func TestWhatThePoolCallsItselfWasQueuedByAnybody(t *testing.T) {
+	for called, none := range map[stacks.FrameID]bool{frameUser: false, frameLibrary: true, frameMoveNext: true} {
+		l := newLab(t)
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+		l.add(Event{Kind: Idle})
+		l.add(Event{Kind: Sample}, frameTop, frameDispatch, called)
+		l.add(Event{Kind: Sample}, frameTop, frameDispatch, called) // 4
+		l.add(Event{Kind: Sample}, frameTop, frameDispatch)
+		l.g.Finish()
+		a, known, _ := l.workAt(4)
+		assert.Equal(t, none, known)
+		assert.Nil(t, a)
 	}
 }
 

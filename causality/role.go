@@ -13,6 +13,7 @@ type Role uint8
 // Roles of methods.
 const (
 	Plain     Role = iota
+	Library        // of the framework, or a work item's own method: where the pool calls it no flow was handed to it
 	Steps          // of an async method: what it does from one await to the next
 	ThreadTop      // the outermost method of a thread that no flow was handed to
 	Dispatch       // takes one work item after the other from the pool
@@ -50,6 +51,8 @@ func RoleOf(name string) Role {
 			return interopRole(name)
 		case strings.HasPrefix(name, "Microsoft.Win32.SafeHandles."):
 			return Inside
+		case strings.HasSuffix(name, ".Execute"):
+			return Library
 		}
 		return Plain
 	}
@@ -67,11 +70,11 @@ func RoleOf(name string) Role {
 			strings.HasPrefix(rest, "PoolingAsync") && completes(rest):
 			return Completes
 		}
-		return Plain
+		return Library
 	}
 	rest, ok = strings.CutPrefix(strings.TrimPrefix(name, "System."), "Threading.")
 	if !ok {
-		return Plain
+		return Library
 	}
 	return threadingRole(rest)
 }
