@@ -497,6 +497,7 @@ func (r *Reader) numbersOf(thread uint64, seq uint32, at int64) (*sequence, uint
 	}
 	if s.run != r.run {
 		s.run, s.before = r.run, s.numbering
+		r.ran = append(r.ran, s)
 	}
 	return s, thread
 }
@@ -515,21 +516,30 @@ func (r *Reader) skipped(s *sequence, thread uint64, gap uint32, at int64) uint3
 	}
 	by := -gap
 	left := by
+	if r.effort(len(r.losses) + r.queue.bytes/rowSize) {
+		left -= r.found(thread, by)
+	}
+	s.back = left
+	r.told(at, "event", fmt.Errorf("%w: sequence numbers of thread %d go back by %d", ErrDamaged, thread, by), 0)
+	return 0
+}
+
+// found takes up to n events of a capture thread out of the newest losses: they were not lost. It returns how many.
+func (r *Reader) found(thread uint64, n uint32) uint32 {
 	r.losses = slices.Clone(r.losses) // delivered events hold it as it was
+	left := n
 	for i := len(r.losses) - 1; i >= 0 && i >= len(r.losses)-256 && left > 0; i-- {
 		if l := &r.losses[i]; l.CaptureThreadID == thread && l.Count > 0 {
-			n := min(l.Count, left)
-			l.Count, left = l.Count-n, left-n
-			r.stats.Lost -= uint64(n)
+			by := min(l.Count, left)
+			l.Count, left = l.Count-by, left-by
+			r.stats.Lost -= uint64(by)
 			if l.Count == 0 {
 				r.stats.LostGaps--
 			}
 		}
 	}
-	s.back = left
-	r.queue.found(thread, by-left)
-	r.told(at, "event", fmt.Errorf("%w: sequence numbers of thread %d go back by %d", ErrDamaged, thread, by), 0)
-	return 0
+	r.queue.found(thread, n-left)
+	return n - left
 }
 
 // lostFirst notes the gaps in front of threads that are new in a block. The runtime numbers the events of each
@@ -968,7 +978,7 @@ func (r *Reader) readInline() {
 		case inlineEnd(b[pos:], at+int64(pos)):
 			ended = true
 			continue
-		case errors.Is(err, io.ErrUnexpectedEOF) && !last && pos > 0:
+		case errors.Is(err, io.ErrUnexpectedEOF) && !last && pos > 0 && r.mayReread(len(b)-pos):
 			// The rest of this event comes with the next step.
 			r.src.skip(pos)
 			r.queueRows(blk)

@@ -171,3 +171,88 @@ func TestOverlappingBlocks(t *testing.T) {
 		assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	})
 }
+
+// What is looked for, counted or taken back at each place of damage must not cost as much as the file is long.
+func TestManyDamages(t *testing.T) {
+	v4, v6 := unhex(t, knownV4), unhex(t, knownV6)[:20+4+0x35]
+	v4, defined := v4[:102], v4[:bytes.Index(v4, []byte("StackBlock"))-16]
+	blockHeader := append([]byte{20, 0, 1, 0}, make([]byte, 16)...)
+	threads := func(file []byte, n int) []byte {
+		events := bytes.Clone(blockHeader)
+		for i := range n {
+			events = append(binary.AppendUvarint(append(events, 0x43, 1, 0), uint64(i+1)), 0, 1)
+		}
+		return objectV4(file, "EventBlock", events)
+	}
+	broken := func(file []byte, n int) []byte {
+		for i := range n {
+			events := append(bytes.Clone(blockHeader), 0xc3, 1, 0, 1, 0, 1, 0xff, 0xff, 0xff, 3)
+			file = objectV4(file, "EventBlock", binary.AppendUvarint(events, uint64(i+1)))
+		}
+		return file
+	}
+	for name, test := range map[string]struct {
+		n    int
+		file func(n int) []byte
+	}{
+		"stacks of odd sizes": {2500, func(n int) []byte {
+			rows := le32(le32(nil, 1), uint32(n))
+			for i := range n {
+				rows = append(le32(rows, 1), byte(i)|1)
+			}
+			return objectV4(bytes.Clone(v4), "StackBlock", rows)
+		}},
+		"rows of threads that are none": {1500, func(n int) []byte {
+			size := 5 * n
+			return append(append(bytes.Clone(v6), byte(size), byte(size>>8), byte(size>>16), byte(kindThread)), bytes.Repeat([]byte{3, 0, 1, 99, 0}, n)...)
+		}},
+		"events without a definition behind others": {5000, func(n int) []byte {
+			events := bytes.Clone(blockHeader)
+			for i := range n {
+				events = append(events, 0x43, 1, 0, 1, 0, 1)
+				if i > n/2 {
+					events[len(events)-5] = 7
+				}
+			}
+			return objectV4(bytes.Clone(defined), "EventBlock", events)
+		}},
+		"numbers that go back": {5000, func(n int) []byte {
+			events := bytes.Clone(blockHeader)
+			for range n / 2 {
+				events = append(binary.AppendUvarint(append(events, 0x43, 1), 1000), 1, 0, 1)
+				events = append(binary.AppendUvarint(append(events, 0x43, 1), 1<<32-900), 1, 0, 1)
+			}
+			return objectV4(bytes.Clone(v4), "EventBlock", events)
+		}},
+		"broken blocks and threads": {2500, func(n int) []byte { return broken(threads(bytes.Clone(v4), n), n) }},
+		"broken blocks and definitions": {2500, func(n int) []byte {
+			rows := bytes.Clone(blockHeader)
+			for i := range n {
+				m := append(le32(nil, uint32(i+1)), 'P', 0, 0, 0, 7, 0, 0, 0, 0, 0)
+				m = append(m, make([]byte, 20)...)
+				rows = append(append(rows, 0xc0, 0, byte(len(m))), m...)
+			}
+			return broken(objectV4(bytes.Clone(v4), "MetadataBlock", rows), n)
+		}},
+		"events of v2 that claim to be large": {20000, func(n int) []byte {
+			file := append([]byte(serialMagic), tagBegin, tagBegin, tagNull)
+			file = append(le32(le32(le32(file, 2), 0), 5), "Trace\x06"...)
+			file = append(file, make([]byte, 36)...)
+			for range n {
+				file = append(le32(le32(file, uint32(60*n)), 9), make([]byte, 52)...)
+				file = append(le32(file, 56), make([]byte, 56)...)
+			}
+			return file
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tracetest.Growth(t, test.n, func(n int) {
+				r, err := NewReader(bytes.NewReader(test.file(n)), nil)
+				require.NoError(t, err)
+				var ev Event
+				for err = r.Read(&ev); err == nil; err = r.Read(&ev) {
+				}
+			})
+		})
+	}
+}

@@ -85,7 +85,8 @@ type Reader struct {
 	internN uint32             // the last number given
 
 	seq      map[uint64]*sequence
-	run      uint32 // counts attempts to decode a run of events
+	run      uint32      // counts attempts to decode a run of events
+	ran      []*sequence // those that the last of them has changed
 	doubled  doubled
 	efforts  int64   // see effort
 	values   []Value // scratch of fits

@@ -38,6 +38,7 @@ type checkpoint struct {
 
 func (r *Reader) checkpoint(blk *block) checkpoint {
 	r.run++
+	r.ran = r.ran[:0]
 	return checkpoint{len(blk.rows), len(blk.ids), len(blk.threads), len(r.losses), len(r.meta.all), r.stats}
 }
 
@@ -51,10 +52,8 @@ func (r *Reader) undo(blk *block, p checkpoint) {
 	defects := r.stats.Defects
 	r.stats = p.stats
 	r.stats.Defects = defects
-	for _, s := range r.seq {
-		if s.run == r.run {
-			s.numbering = s.before
-		}
+	for _, s := range r.ran {
+		s.numbering = s.before
 	}
 }
 
@@ -329,6 +328,9 @@ func (r *Reader) statesFor(s headerState) []headerState {
 		return states
 	}
 	for _, m := range r.meta.all {
+		if !r.effort(1) {
+			break
+		}
 		if m.Role == RoleSample && m.ID != s.id && r.meta.find(m.ID) == m {
 			s.id, s.size = m.ID, 4
 			return append(states, s)
@@ -525,7 +527,7 @@ func (r *Reader) told(offset int64, where string, err error, lost int64) {
 // rowsBehind finds where the rows of a list go on behind damage in front of from: each has a
 // length of width bytes before it, and all to the end must pass. It returns len(b) if nowhere.
 func (r *Reader) rowsBehind(b []byte, from, width int, pass func(row []byte) bool) (at, rows int) {
-	for ; from+width <= len(b); from++ {
+	for ; from+width <= len(b) && r.effort(0); from++ {
 		if n := r.rowsFrom(b, from, width, pass); n > 0 {
 			return from, n
 		}

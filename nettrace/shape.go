@@ -162,17 +162,21 @@ func (r *Reader) recognise(blk *block) {
 	if !blk.facts.odd {
 		return
 	}
+	seen := map[*Metadata]bool{}
 	for i := range blk.rows {
-		if m := blk.rows[i].meta; m.odd() {
-			if found := r.shapeOf(blk, m); found != nil {
-				r.retype(blk, m, found)
-			}
+		m := blk.rows[i].meta
+		if !m.odd() || seen[m] {
+			continue
+		}
+		seen[m] = true
+		if found := r.shapeOf(blk, i, m); found != nil {
+			r.retype(blk, m, found)
 		}
 	}
 }
 
-// shapeOf returns the type that all events of a definition in a block look like; nil if there is none.
-func (r *Reader) shapeOf(blk *block, m *Metadata) *Metadata {
+// shapeOf returns the type that all events of a definition in a block, the first of which is row from, look like; nil if there is none.
+func (r *Reader) shapeOf(blk *block, from int, m *Metadata) *Metadata {
 	shapes := recordedShapes
 	if r.h.Version == 6 {
 		shapes = machineShapes
@@ -182,21 +186,24 @@ func (r *Reader) shapeOf(blk *block, m *Metadata) *Metadata {
 			ID: m.ID, Offset: m.Offset, Provider: s.provider, Name: s.name, EventID: s.event, Version: s.version, Level: 4, noopcode: true,
 		}
 		like.complete()
-		if r.fitsAll(blk, m, like, &s) {
+		if r.fitsAll(blk, from, m, like, &s) {
 			return like
 		}
 	}
 	return nil
 }
 
-func (r *Reader) fitsAll(blk *block, m, like *Metadata, s *eventShape) bool {
+func (r *Reader) fitsAll(blk *block, from int, m, like *Metadata, s *eventShape) bool {
 	sure := s.sure == nil
-	for i := range blk.rows {
+	for i := from; i < len(blk.rows); i++ {
 		row := &blk.rows[i]
+		if !r.effort(1) {
+			return false
+		}
 		if row.meta != m {
 			continue
 		}
-		if !r.effort(1) || !s.like(r, like, row, blk.buf[row.payload:row.payload+row.size]) {
+		if !s.like(r, like, row, blk.buf[row.payload:row.payload+row.size]) {
 			return false
 		}
 		sure = sure || s.sure(r, row)
