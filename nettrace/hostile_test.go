@@ -202,7 +202,7 @@ func TestManyDamages(t *testing.T) {
 			}
 			return objectV4(bytes.Clone(v4), "StackBlock", rows)
 		}},
-		"rows of threads that are none": {1500, func(n int) []byte {
+		"rows of threads that are none": {4000, func(n int) []byte {
 			size := 5 * n
 			return append(append(bytes.Clone(v6), byte(size), byte(size>>8), byte(size>>16), byte(kindThread)), bytes.Repeat([]byte{3, 0, 1, 99, 0}, n)...)
 		}},
