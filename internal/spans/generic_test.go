@@ -2,10 +2,12 @@ package spans
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/profile"
 )
@@ -96,4 +98,18 @@ func TestProducer(t *testing.T) {
 		assert.Equal(t, producer, got, name)
 	}
 	assert.NotZero(t, seen)
+}
+
+// A process and a thread whose ids are texts are called so where nothing else names them.
+func TestTextualIDs(t *testing.T) {
+	in, err := os.ReadFile("../../testdata/chromium/pytorch-hta-triton_example.json")
+	require.NoError(t, err)
+	names := map[string]string{}
+	for _, th := range readBytes(t, in, &Options{Weighted: true}).Profile.Threads {
+		names[th.Title()] = th.Process.Title()
+	}
+	assert.Equal(t, map[string]string{
+		"PyTorch Profiler": "Spans", "Thread 3100453": "Process 3100453",
+		"stream 7 ": "python3.10", "thread 1670242 (python3.10)": "python3.10",
+	}, names)
 }

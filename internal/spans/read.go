@@ -705,7 +705,7 @@ func uncut(t *profile.Thread) {
 // threadName returns what the trace calls a thread: in a metadata event, or in the
 // frame `Thread (n) (name)`.
 func (d *reading) threadName(l *lane, th chromium.Thread) string {
-	if n := d.names[l.thread]; n != "" || !l.dotnet {
+	if n := cmp.Or(d.names[l.thread], textual(th.TID)); n != "" || !l.dotnet {
 		if l.own.holds == holdsSamples && n == (&profile.Thread{TID: number(th.TID)}).Title() {
 			return "" // what the writer calls a thread without a name
 		}
@@ -727,6 +727,15 @@ func number(raw string) int64 {
 	return n
 }
 
+// textual returns a pid or tid that is a text, which some writers give in place of a number, else "".
+func textual(raw string) string {
+	_, err := strconv.ParseInt(strings.Trim(raw, `"`), 10, 64)
+	if err == nil || !strings.HasPrefix(raw, `"`) {
+		return ""
+	}
+	return chromium.Unquote([]byte(raw[1 : len(raw)-1]))
+}
+
 // process finds the process of a lane: the synthetic root tells it, as
 // dotnet-trace writes pid 0.
 func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*profile.Process) *profile.Process {
@@ -738,7 +747,7 @@ func (d *reading) process(l *lane, th chromium.Thread, procs map[string]*profile
 	if p := procs[key]; p != nil {
 		return p
 	}
-	p := &profile.Process{PID: number(th.PID), Name: d.procs[th.PID]}
+	p := &profile.Process{PID: number(th.PID), Name: cmp.Or(d.procs[th.PID], textual(th.PID))}
 	if own, ok := d.programs[th.PID]; ok {
 		p.PID, p.Name = own.PID, own.Process
 	}
