@@ -38,13 +38,18 @@ func Folded(w io.Writer, p *profile.Profile, o Options) error {
 	if f.changed > 0 {
 		o.warn("names changed, for folded stacks hold no semicolon, line break or faulty UTF-8: " + strconv.Itoa(f.changed))
 	}
-	beyond := false
+	beyond, zeros := false, 0
 	weights := make([]int64, len(f.weights))
 	for i, v := range f.weights {
 		if !o.Counts && f.unit == profile.Nanoseconds {
 			v /= 1000
 		}
-		weights[i] = whole(v, &beyond)
+		if weights[i] = whole(v, &beyond); v > 0 && weights[i] == 0 {
+			zeros++
+		}
+	}
+	if zeros > 0 {
+		o.warn("stacks that take less than half of what folded stacks count in (1 us, 1 byte), and are left out: " + strconv.Itoa(zeros))
 	}
 	o.warnBeyond(beyond)
 	writeFolded(out, f.tree, f.names, weights)
