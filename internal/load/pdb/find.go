@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 )
@@ -94,16 +95,16 @@ type Finder struct {
 	Notes []string
 
 	found map[GUID]*File // nil: there is none
+	any   *bool          // what Any has found
 }
 
 // Any reports whether a directory holds anything that may be a PDB or hold one.
 func (f *Finder) Any() bool {
-	for _, dir := range f.Dirs {
-		if holdsAny(dir) {
-			return true
-		}
+	if f.any == nil { // asked for each process of a machine
+		holds := slices.ContainsFunc(f.Dirs, holdsAny)
+		f.any = &holds
 	}
-	return false
+	return *f.any
 }
 
 func holdsAny(dir string) bool {

@@ -140,3 +140,14 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte("Microsoft C/C++ MSF 7.00\r\n\x1aDS"))
 	f.Fuzz(func(_ *testing.T, b []byte) { readAll(b) })
 }
+
+// A recording of a machine has hundreds of processes, and its folder may have thousands of files.
+func TestAnyLooksOnce(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "Lab.pdb")
+	require.NoError(t, os.WriteFile(name, nil, 0o600))
+	f := Finder{Dirs: []string{dir}}
+	assert.True(t, f.Any())
+	require.NoError(t, os.Remove(name))
+	assert.True(t, f.Any())
+}
