@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -132,4 +133,19 @@ func TestEndsBeforeBegins(t *testing.T) {
 		})
 		checkSpans(t, parse(t, rewriteBytes(t, tr, true))) // compares with what is read throughout
 	}
+}
+
+// A speedscope file of many small profiles costs a small multiple of its size, not a large buffer for each.
+func TestManyProfiles(t *testing.T) {
+	const n = 2000
+	one := `{"type":"evented","name":"t","unit":"none","startValue":0,"endValue":5,"events":[{"type":"O","frame":0,"at":0},{"type":"C","frame":0,"at":5}]}`
+	in := `{"shared":{"frames":[{"name":"a"}]},"profiles":[` + strings.Repeat(one+",", n-1) + one + "]}"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	list, defect, err := events(t, in)
+	runtime.ReadMemStats(&after)
+	require.NoError(t, err)
+	assert.Nil(t, defect)
+	assert.Len(t, list, 3*n)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(64*len(in)))
 }

@@ -42,9 +42,6 @@ func (n *nest) end() {
 func (n *nest) next() {
 	e := n.wait[0]
 	n.wait = n.wait[1:]
-	if cap(n.wait) < lookAhead {
-		n.wait = slices.Grow(n.wait, 4*lookAhead)
-	}
 	e.at = n.time(e)
 	n.at, n.p.Last = e.at, e.at
 	if !e.typed {
