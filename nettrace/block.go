@@ -201,7 +201,8 @@ func (r *Reader) readObject() {
 		r.contents(o, b[body:body+size], at+int64(body), true)
 		if r.stats.Defects > before {
 			// The size may be wrong although an end tag stands behind it by chance.
-			if i := findObject(b[body:body+size], r.h.Version); i >= 0 && r.mayReread(size-i) {
+			// Its bytes may have moved: reading it may look at what is behind it.
+			if i := findObject(r.src.peek(end)[body:body+size], r.h.Version); i >= 0 && r.mayReread(size-i) {
 				end = body + i
 				r.newRegion()
 			}
@@ -461,12 +462,12 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 		// After damage: ids that start again mean that a sequence point was lost.
 		r.stacks.restart()
 	}
-	if next := r.stacks.next(); first != next && bits.OnesCount32(first^next) == 1 {
+	data = r.newBuffer(data)
+	if next := r.stacks.next(); first != next && bits.OnesCount32(first^next) == 1 && r.goesOn(at+int64(len(data)), next+count) {
 		r.told(at, "StackBlock", fmt.Errorf("%w: stacks from id %d on, read as from %d on", ErrDamaged, first, next), 0)
 		first = next
 	}
 	before := r.stats.Defects
-	data = r.newBuffer(data)
 	r.stacks.blocks = append(r.stacks.blocks, data)
 	s := stackRows{r: r, at: at, first: first, id: first}
 	pos, err := s.read(data, c.pos)
@@ -499,6 +500,42 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 	if s.odd > 0 {
 		r.warn(at, "StackBlock", fmt.Errorf("%d stacks are not a multiple of %d bytes", s.odd, r.h.PointerSize), 0)
 	}
+}
+
+// goesOn reports whether the block of stacks behind the one whose contents end at an offset begins with this id. It tells a
+// bit of the ids that was flipped from a block that is missing in front of them.
+func (r *Reader) goesOn(end int64, id uint32) bool {
+	for pos := int(end - r.src.offset()); pos < searchStep; {
+		var kind blockKind
+		var size int
+		b := r.src.peek(pos + 1 + maxObject + 8)
+		if r.h.Version == 6 {
+			if len(b) < pos+4 {
+				return false
+			}
+			kind, size = splitV6(b[pos:])
+			pos += 4
+		} else {
+			if len(b) < pos+1 {
+				return false
+			}
+			o, ok := parseObject(b[pos+1:]) // behind the end tag
+			if pos += 1 + o.size + 4; !ok || len(b) < pos {
+				return false
+			}
+			kind, size = o.kind, int(int32(binary.LittleEndian.Uint32(b[pos-4:])))
+			pos += int(-(r.src.offset() + int64(pos) + r.shift) & 3)
+		}
+		if kind == kindStack {
+			b = r.src.peek(pos + 4)
+			return len(b) == pos+4 && binary.LittleEndian.Uint32(b[pos:]) == id
+		}
+		if size < 0 || kind == kindSequencePoint {
+			return false
+		}
+		pos += size
+	}
+	return false
 }
 
 // stackPasses reports whether a row of a stack block can be one.

@@ -853,3 +853,42 @@ func TestAllStops(t *testing.T) {
 	}
 	assert.Equal(t, want, got)
 }
+
+// Where a block of stacks is missing, events of its stacks have none, and no event has another one: the ids of the blocks
+// behind it are not taken for ids of which a bit was flipped.
+func TestMissingStacks(t *testing.T) {
+	type event struct {
+		time   int64
+		thread uint64
+		number uint32
+	}
+	stacks := func(data []byte) map[event]string {
+		of := map[event]string{}
+		r, err := NewReader(bytes.NewReader(data), nil)
+		require.NoError(t, err)
+		var ev Event
+		for r.Read(&ev) == nil {
+			of[event{ev.Time, ev.CaptureThreadID, ev.SequenceNumber}] = string(ev.Stack.raw)
+		}
+		return of
+	}
+	for _, name := range []string{"runtime/gc.nettrace", "runtime/threads.nettrace", "dotnet10/async.nettrace", "dotnet10/v6-nosymbols.nettrace"} {
+		data := corpusFile(t, name)
+		whole := stacks(data)
+		spans, kinds := blocksOf(t, data)
+		for i, span := range spans {
+			if kinds[i] != kindStack {
+				continue
+			}
+			got := stacks(slices.Concat(data[:span[0]], data[span[1]:]))
+			assert.Len(t, got, len(whole))
+			other := 0
+			for ev, stack := range got {
+				if stack != "" && stack != whole[ev] {
+					other++
+				}
+			}
+			assert.Zero(t, other, "%s without the block at %d", name, span[0])
+		}
+	}
+}
