@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestActionTellsWhatIsNotThere runs the step of the GitHub action that installs, with a curl that finds nothing: what to do
-// about it is told, and not the number that curl had for an answer.
+// TestActionTellsWhatIsNotThere runs the step of the GitHub action that installs, with a curl that
+// finds nothing: what to do about it is told, and not the number that curl had for an answer.
 func TestActionTellsWhatIsNotThere(t *testing.T) {
 	bash, err := exec.LookPath("bash")
 	if err != nil || runtime.GOOS == "windows" {

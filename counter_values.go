@@ -24,8 +24,8 @@ const (
 // String returns "gauge", "rate", "counter", "updowncounter" or "histogram".
 func (t CounterType) String() string { return events.CounterType(t).String() }
 
-// A CounterValue is one value of one EventCounter, or of one instrument of a Meter with its tags. Numbers that the
-// trace does not hold are NaN, texts empty.
+// A CounterValue is one value of one EventCounter, or of one instrument of a Meter with its tags.
+// Numbers that the trace does not hold are NaN, texts empty.
 type CounterValue struct {
 	Time int64     // ns since the start of the trace: the end of its interval
 	Wall time.Time // likewise, UTC; zero if the trace has no wall clock
@@ -82,9 +82,9 @@ type CounterScanner struct {
 	in   events.CounterConsumer
 }
 
-// NewCounterScanner returns a Consumer that calls each for every value of EventCounters and Meters, in order of
-// time. The CounterValue belongs to the callee. If each returns nettrace.ErrStop it is not called again; any other
-// error ends the pass.
+// NewCounterScanner returns a Consumer that calls each for every value of EventCounters and Meters,
+// in order of time. The CounterValue belongs to the callee. If each returns nettrace.ErrStop it is
+// not called again; any other error ends the pass.
 func NewCounterScanner(each func(*CounterValue) error) *CounterScanner {
 	return &CounterScanner{each: each}
 }
@@ -101,8 +101,8 @@ func (s *CounterScanner) Event(ev *nettrace.Event) error { return s.in.Event(ev)
 // End implements Consumer.
 func (s *CounterScanner) End() { s.in.End() }
 
-// Notes returns, after End, remarks on the values for people: limits of the recorder that were reached, errors of
-// the process, other listeners.
+// Notes returns, after End, remarks on the values for people: limits of the recorder that were
+// reached, errors of the process, other listeners.
 func (s *CounterScanner) Notes() []string {
 	if s.in == nil {
 		return nil

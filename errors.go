@@ -20,14 +20,14 @@ var (
 	ErrTooLarge = input.ErrTooLarge
 )
 
-// A FormatError is an error of Open, NewFile or reading a File for which the content of the file is to blame,
-// whatever its format: a bad upload, and not a failing disk, an error of the caller's function, an option or the
-// end of a context. errors.As finds it.
+// A FormatError is an error of Open, NewFile or reading a File for which the content of the file is
+// to blame, whatever its format: a bad upload, and not a failing disk, an error of the caller's
+// function, an option or the end of a context. errors.As finds it.
 type FormatError struct {
 	// Name is that of the file.
 	Name string
-	// Offset is where the content is broken, in bytes from the start of the unpacked content; -1 if unknown, as in
-	// content that could not be unpacked.
+	// Offset is where the content is broken, in bytes from the start of the unpacked content; -1 if
+	// unknown, as in content that could not be unpacked.
 	Offset int64
 	// Where is the part of the file: "StackBlock", "traceEvents[57]", "gzip"; empty if unknown.
 	Where string
@@ -41,7 +41,8 @@ func (e *FormatError) Error() string { return e.Err.Error() }
 // Unwrap returns Err.
 func (e *FormatError) Unwrap() error { return e.Err }
 
-// formatError makes a FormatError of an error for which the content of a file is to blame. Others stay as they are.
+// formatError makes a FormatError of an error for which the content of a file is to blame. Others
+// stay as they are.
 func formatError(name string, err error) error {
 	e := &FormatError{Name: name, Offset: -1, Err: err}
 	var known *FormatError

@@ -10,20 +10,22 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// explainedAtOnce is how many requests wait for the names of methods, which stand at the end of a trace, and for what
-// explains them; where there are more, the trace is read again. It bounds memory: each takes some 2 KB.
+// explainedAtOnce is how many requests wait for the names of methods, which stand at the end of a
+// trace, and for what explains them; where there are more, the trace is read again. It bounds
+// memory: each takes some 2 KB.
 var explainedAtOnce = 50000
 
-// Explain reads the HTTP requests of a nettrace as Requests does, and finds out where the time of each went: it
-// sets Why of all that have a Duration. This is what `tracefix http --explain` prints: what ran, what blocked and
-// on what, collections, the thread pool's queue, the exceptions thrown inside, and the request that served it in
-// the same process. It uses samples, activity ids and task events; time that these do not account for is
-// TimeByCause.Unknown.
+// Explain reads the HTTP requests of a nettrace as Requests does, and finds out where the time of
+// each went: it sets Why of all that have a Duration. This is what `tracefix http --explain`
+// prints: what ran, what blocked and on what, collections, the thread pool's queue, the exceptions
+// thrown inside, and the request that served it in the same process. It uses samples, activity ids
+// and task events; time that these do not account for is TimeByCause.Unknown.
 //
-// client is called for requests that the process made, server for those that it served; either may be nil. They
-// are called one after the other, in the order in which requests end, except that a request comes after the one
-// that served it; the first call is made when the whole trace was read once, the last before Explain returns. The
-// requests belong to the callee. A trace of very many requests is read twice.
+// client is called for requests that the process made, server for those that it served; either may
+// be nil. They are called one after the other, in the order in which requests end, except that a
+// request comes after the one that served it; the first call is made when the whole trace was read
+// once, the last before Explain returns. The requests belong to the callee. A trace of very many
+// requests is read twice.
 func (f *File) Explain(ctx context.Context, client func(*httpphases.Request), server func(*httpphases.ServerRequest)) error {
 	if err := requests.Readable(f.in); err != nil {
 		return f.named(err)

@@ -70,8 +70,8 @@ func TestExplain(t *testing.T) {
 	assert.Equal(t, answered, again)
 }
 
-// A request tells what was thrown while it was served, with what it was thrown for. The handler of /throw throws two for each of three,
-// one around the other.
+// A request tells what was thrown while it was served, with what it was thrown for. The handler of
+// /throw throws two for each of three, one around the other.
 func TestExplainTellsExceptions(t *testing.T) {
 	f, err := tracefix.Open(t.Context(), tracetest.Corpus(t, "dotnet10", "requests-short.nettrace"))
 	require.NoError(t, err)

@@ -15,8 +15,9 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// What is written of a recording of a whole machine is read again as that: samples of CPUs and waits, what code ran, and
-// for how long. Sums have no cuts, folded stacks no more than microseconds, and ndjson no names of processes.
+// What is written of a recording of a whole machine is read again as that: samples of CPUs and
+// waits, what code ran, and for how long. Sums have no cuts, folded stacks no more than
+// microseconds, and ndjson no names of processes.
 func TestMachineRoundTrip(t *testing.T) {
 	files := []string{"v6-machine"}
 	if tracetest.Every(t) {
@@ -82,7 +83,8 @@ func TestMachineRoundTrip(t *testing.T) {
 	}
 }
 
-// An id that two programs had, one after the other, is two processes in what is written, for viewers and for who reads it again.
+// An id that two programs had, one after the other, is two processes in what is written, for
+// viewers and for who reads it again.
 func TestProgramsOfOneID(t *testing.T) {
 	p := &profile.Profile{Table: profile.NewTable()}
 	p.Meta.Interval, p.Meta.Format = time.Millisecond, "nettrace 6"

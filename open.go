@@ -20,24 +20,24 @@ type File struct {
 type Reading struct {
 	Events int64 // events read; 0 for formats without events
 	Lost   int64 // events that the recorder could not keep
-	// Damages counts the places where the file breaks its format; Damage has the first hundred of them. Everything
-	// whole around them was read.
+	// Damages counts the places where the file breaks its format; Damage has the first hundred of
+	// them. Everything whole around them was read.
 	Damages int
 	Damage  []Damage
 }
 
-// Reading describes the latest completed reading of f by Profile, Rewrite, Scan, Requests, Explain or Activities.
-// The caller owns it.
+// Reading describes the latest completed reading of f by Profile, Rewrite, Scan, Requests, Explain
+// or Activities. The caller owns it.
 func (f *File) Reading() Reading {
 	r := f.met
 	r.Damage = slices.Clone(r.Damage)
 	return r
 }
 
-// Open opens a path, or standard input for "-", and recognizes its format by content. Standard input and named
-// pipes are read to their end and kept in a temporary file. A flipped bit in what tells the content is put back,
-// as by NewFile. One in packed content behind that only the command looks for, once it has read the file: then it
-// reads the file again.
+// Open opens a path, or standard input for "-", and recognizes its format by content. Standard
+// input and named pipes are read to their end and kept in a temporary file. A flipped bit in what
+// tells the content is put back, as by NewFile. One in packed content behind that only the command
+// looks for, once it has read the file: then it reads the file again.
 func Open(ctx context.Context, name string) (*File, error) {
 	in, err := input.Open(ctx, name, nil)
 	if err != nil {
@@ -76,16 +76,16 @@ func known(in *input.File) (*File, error) {
 	return &File{in: in}, nil
 }
 
-// Timed reports whether the samples of the file have times. Folded stacks and pprof are sums: their samples are
-// put one after the other, and a time range of them means nothing.
+// Timed reports whether the samples of the file have times. Folded stacks and pprof are sums: their
+// samples are put one after the other, and a time range of them means nothing.
 func (f *File) Timed() bool { return !samples.Sums(f.in.Kind) }
 
-// TellsWork reports whether this kind of file can hold for which activities threads worked: nettrace and ndjson
-// can.
+// TellsWork reports whether this kind of file can hold for which activities threads worked:
+// nettrace and ndjson can.
 func (f *File) TellsWork() bool { return f.events() || samples.TellsWork(f.in.Kind) }
 
-// FromInput is for the command of this module, which also shows the progress of reading. Closing either of them is
-// enough.
+// FromInput is for the command of this module, which also shows the progress of reading. Closing
+// either of them is enough.
 func FromInput(in *input.File) *File { return &File{in: in} }
 
 // Kind is the format of the content: "nettrace", "netperf", "chromium", "speedscope", "pprof",

@@ -36,8 +36,9 @@ func TestNamelessThreadsStaySo(t *testing.T) {
 	}
 }
 
-// Containers give their threads numbers of their own: two processes may have a thread 7 each. speedscope
-// knows no processes; its file tells those who read it again which one each thread belongs to, and what they are called.
+// Containers give their threads numbers of their own: two processes may have a thread 7 each.
+// speedscope knows no processes; its file tells those who read it again which one each thread
+// belongs to, and what they are called.
 func TestSpeedscopeTellsProcesses(t *testing.T) {
 	tab := profile.NewTable()
 	stack := func(names ...string) (id profile.StackID) {

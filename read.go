@@ -34,15 +34,17 @@ type ReadOptions struct {
 	// MaxDepth is the number of frames at which the recorder cut stacks. 0 and 100 mean 100,
 	// or less where the stacks show that.
 	MaxDepth int
-	// Tracks are groups of tracks to read beside the samples, as profile.Track: "activities", "gc", "exceptions",
-	// "contention", "faults", "events", "http" and "counters". Only nettrace has them.
+	// Tracks are groups of tracks to read beside the samples, as profile.Track: "activities", "gc",
+	// "exceptions", "contention", "faults", "events", "http" and "counters". Only nettrace has
+	// them.
 	Tracks []string
 	// Weights are what the stacks of other events are read for: "alloc" (bytes), "exceptions",
 	// "contention" and "wait" (time), an event's name (how often), or EVENT=FIELD (the sum of a
 	// numeric field). Of a pprof they are sample types, and profile.TimeWeight is its time; nil is what it
 	// shows by default, which may be a weight. See profile.Weight; only nettrace and pprof have them.
 	Weights []string
-	// AllWeights reads all sample types of a pprof, or weights of ndjson, where Weights is nil, what it shows by default first.
+	// AllWeights reads all sample types of a pprof, or weights of ndjson, where Weights is nil,
+	// what it shows by default first.
 	AllWeights bool
 	// Symbols are directories, in addition to that of the trace, with ELF or debug files, which name native
 	// functions of a collect-linux trace, and with portable PDBs or DLLs, which have source lines of managed
@@ -58,8 +60,8 @@ type ReadOptions struct {
 	// Without Evidence, samples of a nettrace that lie outside are not kept, but for what tells
 	// where those inside end; nor are requests.
 	From, To time.Duration
-	// Also are consumers that get the events of a nettrace in the same pass. If it fails, Stop is called of those
-	// that have such a method. With other formats they are an error.
+	// Also are consumers that get the events of a nettrace in the same pass. If it fails, Stop is
+	// called of those that have such a method. With other formats they are an error.
 	Also []Consumer
 	// Warn is called for each place where the file breaks its format; may be nil.
 	Warn func(Damage)
@@ -104,8 +106,8 @@ func (o *ReadOptions) limit() int {
 	return o.MaxDepth
 }
 
-// Profile reads the trace into the model. Damage is reported to o.Warn, and an error means that nothing could be
-// read. The caller owns the profile.
+// Profile reads the trace into the model. Damage is reported to o.Warn, and an error means that
+// nothing could be read. The caller owns the profile.
 func (f *File) Profile(ctx context.Context, o *ReadOptions) (*profile.Profile, error) {
 	o, damages := o.counting()
 	whole := false
@@ -361,8 +363,8 @@ func (f *File) speedscope(ctx context.Context, o *ReadOptions) (*profile.Profile
 	return t.Profile, nil
 }
 
-// amountsOf is the weight that the profiles of a speedscope file are read as, "" for time. Bytes are no time; numbers
-// without a unit are what asked says.
+// amountsOf is the weight that the profiles of a speedscope file are read as, "" for time. Bytes
+// are no time; numbers without a unit are what asked says.
 func amountsOf(f *spans.SpeedscopeFacts, asked []string) string {
 	for _, p := range f.Profiles {
 		if p.Unit != f.NoTime {
@@ -399,10 +401,10 @@ func weighAmounts(p *profile.Profile, name string) {
 	}
 }
 
-// Rewrite copies the trace to w in its own format with repaired stacks. Everything else stays as it is, byte for
-// byte. It returns the repaired profile; if repair is nil it only copies. In a nettrace profile.Bridge is an
-// address where no code can be. plain omits the marks on inserted events. Of o only MaxDepth and Warn are used: a
-// copy holds everything, and all of it is evidence.
+// Rewrite copies the trace to w in its own format with repaired stacks. Everything else stays as it
+// is, byte for byte. It returns the repaired profile; if repair is nil it only copies. In a
+// nettrace profile.Bridge is an address where no code can be. plain omits the marks on inserted
+// events. Of o only MaxDepth and Warn are used: a copy holds everything, and all of it is evidence.
 //
 // It cannot rewrite speedscope files: write their profile instead.
 func (f *File) Rewrite(ctx context.Context, w io.Writer, o *ReadOptions, repair *RepairOptions, plain bool) (*profile.Profile, error) {

@@ -13,8 +13,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Scan opens a nettrace, passes its events to consumers in one pass, and closes it: Open, File.Scan and File.Close
-// in one.
+// Scan opens a nettrace, passes its events to consumers in one pass, and closes it: Open, File.Scan
+// and File.Close in one.
 func Scan(ctx context.Context, name string, consumers ...Consumer) error {
 	f, err := Open(ctx, name)
 	if err != nil {
@@ -24,9 +24,9 @@ func Scan(ctx context.Context, name string, consumers ...Consumer) error {
 	return f.Scan(ctx, consumers...)
 }
 
-// Scan passes the events of a nettrace to consumers, in one pass and in order of time. Damaged parts are skipped;
-// File.Reading has them. The end of the file is not an error. If the scan fails, Scan calls Stop of the consumers
-// that have such a method, as RequestScanner does.
+// Scan passes the events of a nettrace to consumers, in one pass and in order of time. Damaged
+// parts are skipped; File.Reading has them. The end of the file is not an error. If the scan fails,
+// Scan calls Stop of the consumers that have such a method, as RequestScanner does.
 func (f *File) Scan(ctx context.Context, consumers ...Consumer) error {
 	whole := false
 	defer stopUnless(&whole, consumers)
@@ -47,7 +47,8 @@ func (f *File) metIn(read *requests.Info) {
 	}
 }
 
-// stopUnless ends what consumers do beside a reading, unless that came to its end. It is deferred: a consumer may panic.
+// stopUnless ends what consumers do beside a reading, unless that came to its end. It is deferred:
+// a consumer may panic.
 func stopUnless(whole *bool, consumers []Consumer) {
 	if *whole {
 		return
@@ -59,10 +60,10 @@ func stopUnless(whole *bool, consumers []Consumer) {
 	}
 }
 
-// Requests reads the HTTP requests of a nettrace: client is called for those that its process made, server for
-// those that it served; either may be nil. They are called one after the other as requests end, last for those
-// still in flight at the end of the trace, and not after Requests returns. The requests belong to the callee.
-// Explain also finds out where the time of each went.
+// Requests reads the HTTP requests of a nettrace: client is called for those that its process made,
+// server for those that it served; either may be nil. They are called one after the other as
+// requests end, last for those still in flight at the end of the trace, and not after Requests
+// returns. The requests belong to the callee. Explain also finds out where the time of each went.
 func (f *File) Requests(ctx context.Context, client func(*httpphases.Request), server func(*httpphases.ServerRequest)) error {
 	return f.Scan(ctx, NewRequestScanner(client, server))
 }
@@ -86,9 +87,9 @@ type RequestScanner struct {
 	scanner *requests.Scanner
 }
 
-// NewRequestScanner returns a RequestScanner that calls client and server, which may be nil, for every request
-// that ends. It calls them one after the other, in batches, on a goroutine of its own, until End or Stop returns.
-// One of these must be called.
+// NewRequestScanner returns a RequestScanner that calls client and server, which may be nil, for
+// every request that ends. It calls them one after the other, in batches, on a goroutine of its
+// own, until End or Stop returns. One of these must be called.
 func NewRequestScanner(client func(*httpphases.Request), server func(*httpphases.ServerRequest)) *RequestScanner {
 	return &RequestScanner{client: client, server: server}
 }
@@ -118,8 +119,8 @@ func (s *RequestScanner) Stats() httpphases.Stats {
 	return s.scanner.Stats()
 }
 
-// NewActivityScanner returns a Consumer that builds start/stop activities from events; after End, Tree returns
-// them.
+// NewActivityScanner returns a Consumer that builds start/stop activities from events; after End,
+// Tree returns them.
 func NewActivityScanner(o *activity.Options) *ActivityScanner {
 	return &ActivityScanner{options: o}
 }
@@ -142,7 +143,8 @@ func (s *ActivityScanner) Event(ev *nettrace.Event) error { return s.scanner.Eve
 // End implements Consumer.
 func (s *ActivityScanner) End() { s.scanner.End() }
 
-// Tree returns the activities, after End. The caller owns it. It is empty where the reading did not come to its end.
+// Tree returns the activities, after End. The caller owns it. It is empty where the reading did not
+// come to its end.
 func (s *ActivityScanner) Tree() *activity.Tree {
 	if s.scanner == nil || s.scanner.Rows() == nil {
 		return &activity.Tree{}

@@ -163,8 +163,9 @@ func TestSalvageSpeedscope(t *testing.T) {
 	assert.Greater(t, row.inPlace, 0.98) // a name that was hit is another name
 }
 
-// BenchmarkSalvage prints the table of docs/damage.md: what is left of the samples of a file after one flipped
-// bit, over 200 places. It is run once: go test . -run - -bench Salvage -benchtime 1x -timeout 2h
+// BenchmarkSalvage prints the table of docs/damage.md: what is left of the samples of a file after
+// one flipped bit, over 200 places. It is run once: go test . -run - -bench Salvage -benchtime
+// 1x -timeout 2h
 func BenchmarkSalvage(b *testing.B) {
 	rounds := 200
 	if n, err := strconv.Atoi(os.Getenv("TRACEFIX_ROUNDS")); err == nil {

@@ -133,8 +133,8 @@ func TestOptionsThatCannotBe(t *testing.T) {
 	assert.NoError(t, tracefix.Write(io.Discard, p, "chromium", &tracefix.WriteOptions{Tracks: []string{"cpu", "mine"}}), "tracks of one's own")
 }
 
-// TestRepairedSamplesStayCut: ndjson made of a repaired file says of the samples what the file's own list says: that
-// they were cut, how deep they were recorded and how the rest is known.
+// TestRepairedSamplesStayCut: ndjson made of a repaired file says of the samples what the file's
+// own list says: that they were cut, how deep they were recorded and how the rest is known.
 func TestRepairedSamplesStayCut(t *testing.T) {
 	type line struct {
 		Depth  int

@@ -34,7 +34,8 @@ func weighted(t *testing.T, name string, weights ...string) *profile.Profile {
 	return p
 }
 
-// Amounts that are no whole numbers add up in the same order each time, so that outputs are the same byte for byte.
+// Amounts that are no whole numbers add up in the same order each time, so that outputs are the
+// same byte for byte.
 func TestAmountsAreTheSameEachTime(t *testing.T) {
 	p := weighted(t, "alloc", "alloc")
 	want := p.TopValues(0, 0, true)
@@ -287,7 +288,8 @@ func TestWeighedSpeedscopeReadAgain(t *testing.T) {
 	assert.Contains(t, strings.Join(back.Meta.Notes, "\n"), `no times (unit "bytes")`)
 }
 
-// TestPprofWeights holds that bytes and counts of a pprof stay what they are, in every format and on the way back.
+// TestPprofWeights holds that bytes and counts of a pprof stay what they are, in every format and
+// on the way back.
 func TestPprofWeights(t *testing.T) {
 	again := func(data []byte, o *tracefix.ReadOptions) *profile.Profile {
 		f, err := tracefix.NewFile("x.pb", bytes.NewReader(data))

@@ -92,19 +92,20 @@ type WriteOptions struct {
 	Name string
 	// Plain omits the marks on frames that a repair inserted, and the list of repairs.
 	Plain bool
-	// Tracks are the groups to write: "cpu" for the sampled stacks, others of profile.Track, which formats without
-	// tracks refuse. nil writes everything.
+	// Tracks are the groups to write: "cpu" for the sampled stacks, others of profile.Track, which
+	// formats without tracks refuse. nil writes everything.
 	Tracks []string
-	// Weights are what stacks are weighed by: profile.TimeWeight is the time of the samples, any other the name of
-	// one of p.Weights. nil is time, or the first weight if the file holds no time.
+	// Weights are what stacks are weighed by: profile.TimeWeight is the time of the samples, any
+	// other the name of one of p.Weights. nil is time, or the first weight if the file holds no
+	// time.
 	Weights []string
 	// Warn is called for what the format could not hold as it was; may be nil.
 	Warn func(string)
 }
 
-// Write writes p in the format of that name, one of Formats. It streams: its memory grows with the methods and
-// stacks of p, not with the output. The same profile gives the same bytes. It can be called more than once, and
-// does not change p.
+// Write writes p in the format of that name, one of Formats. It streams: its memory grows with the
+// methods and stacks of p, not with the output. The same profile gives the same bytes. It can be
+// called more than once, and does not change p.
 func Write(w io.Writer, p *profile.Profile, format string, o *WriteOptions) error {
 	if o == nil {
 		o = &WriteOptions{}

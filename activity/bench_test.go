@@ -5,7 +5,8 @@ import (
 	"testing"
 )
 
-// BenchmarkBuilder makes the tree of 20,000 requests with three steps each, on 8 threads. Its bytes are those of the ids.
+// BenchmarkBuilder makes the tree of 20,000 requests with three steps each, on 8 threads. Its bytes
+// are those of the ids.
 func BenchmarkBuilder(b *testing.B) {
 	var events []Event
 	add := func(name string, op Opcode, id, related ID, thread int) {

@@ -35,8 +35,8 @@ func (d *Decoder) Decode(id ID) (Path, bool) {
 // Path returns the path of an id as far as is known by now how to read it, and false if it holds none.
 func (d *Decoder) Path(id ID) (Path, bool) { return Decode(id, d.Lossy(id.process())) }
 
-// Text returns the path of an id as it is shown, //1/2/3, as far as is known by now, and the process that stands in it; the id
-// as text and 0 where it holds none.
+// Text returns the path of an id as it is shown, //1/2/3, as far as is known by now, and the
+// process that stands in it; the id as text and 0 where it holds none.
 func (d *Decoder) Text(id ID) (process uint32, path string) {
 	p, ok := d.Path(id)
 	if !ok {

@@ -74,7 +74,8 @@ func (f *Forest) change(i int32) *link {
 	return &f.links.Mut(int(i-1) / linksAtOnce)[(i-1)%linksAtOnce]
 }
 
-// All yields the numbers of the rows, each before those below it, in order of start, and how many are above it.
+// All yields the numbers of the rows, each before those below it, in order of start, and how many
+// are above it.
 func (f *Forest) All() iter.Seq2[int, int] {
 	return func(yield func(row, level int) bool) {
 		level := 0

@@ -11,7 +11,8 @@ import (
 	"github.com/tracefix/tracefix/internal/spool"
 )
 
-// Rows come as a walk from the roots has them, those left out but for what is below them, from memory and from disk.
+// Rows come as a walk from the roots has them, those left out but for what is below them, from
+// memory and from disk.
 func TestForest(t *testing.T) {
 	file, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)

@@ -141,9 +141,10 @@ func (p *Path) HasLost() bool {
 	return false
 }
 
-// MayStart reports whether a thread that works for p may start q: q lies below p as far as its path tells. Of an
-// overflowed path nobody knows the end. .NET Core 3.1 refreshes the id of a thread late, so that the id to which a start
-// relates may be of what the thread did before; the path that it got is right then.
+// MayStart reports whether a thread that works for p may start q: q lies below p as far as its path
+// tells. Of an overflowed path nobody knows the end. .NET Core 3.1 refreshes the id of a thread
+// late, so that the id to which a start relates may be of what the thread did before; the path that
+// it got is right then.
 func (p *Path) MayStart(q *Path) bool {
 	if p.overflow != Fits || q.overflow != Fits || p.process != q.process {
 		return true

@@ -69,7 +69,8 @@ func TestAmbiguousPath(t *testing.T) {
 	assert.Equal(t, "1/1/?", p.String())
 	assert.True(t, p.ProvesLossy(), "its value byte cannot be there")
 
-	// A zero byte behind a number that was taken for a lost one proves nothing: it is there in the older form too.
+	// A zero byte behind a number that was taken for a lost one proves nothing: it is there in the
+	// older form too.
 	id = rawID(t, "11 c0 c0", 18581)
 	for lossy, want := range map[bool]string{false: "1/1/192", true: "1/1/?/?"} {
 		p, ok = Decode(id, lossy)

@@ -72,7 +72,8 @@ const (
 	rowBy         = 12
 )
 
-// Err returns the error of rows that a Spool could not read again: those that were asked for since are not what they were.
+// Err returns the error of rows that a Spool could not read again: those that were asked for since
+// are not what they were.
 func (t *Rows) Err() error { return t.pages.Err() }
 
 // Len returns the number of rows.
@@ -162,7 +163,8 @@ func (t *Rows) replaced(i int32, at int64) {
 	}
 }
 
-// keep drops the rows that nothing but the thread pairs, also from those that are open. What others are called is wrong then.
+// keep drops the rows that nothing but the thread pairs, also from those that are open. What others
+// are called is wrong then.
 func (t *Rows) keep(open *bitSet) {
 	var kept bitSet
 	names, spans := map[int32]string{}, map[int32]*Span{}

@@ -59,9 +59,10 @@ func (t *Rows) idsOf(s *RowSet, each func(ID)) {
 	}
 }
 
-// An IDSet is a set of ids. It keeps 64 bits of a hash of each, in 10 bytes where their number was known: that an id
-// is taken for one of a million others has a chance of one in 2^44. Of very many that Rows tell, the ids are where those have
-// their Spool. A nil IDSet is empty. Any number of goroutines may ask when nothing is added any more.
+// An IDSet is a set of ids. It keeps 64 bits of a hash of each, in 10 bytes where their number was
+// known: that an id is taken for one of a million others has a chance of one in 2^44. Of very many
+// that Rows tell, the ids are where those have their Spool. A nil IDSet is empty. Any number of
+// goroutines may ask when nothing is added any more.
 type IDSet struct {
 	seed   maphash.Seed
 	slots  []uint64 // open addressing; 0: free

@@ -22,9 +22,9 @@ type sortedIDs struct {
 	n      int
 }
 
-// place is where id stands among others: by how it begins, so that those of paths, which are asked for in about the order
-// in which they were given, are on few pages at a time; behind that by a hash, so that few have the same place,
-// whatever a file says.
+// place is where id stands among others: by how it begins, so that those of paths, which are asked
+// for in about the order in which they were given, are on few pages at a time; behind that by a
+// hash, so that few have the same place, whatever a file says.
 func (s *IDSet) place(id ID) uint64 {
 	return (binary.BigEndian.Uint64(id[:])&^(1<<24-1) | s.hash(id)>>40) >> 1 // it is a signed number to a Sorter
 }

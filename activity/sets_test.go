@@ -81,8 +81,8 @@ func TestIDSet(t *testing.T) {
 	assert.Len(t, full.slots, slots, "no more memory than for so many")
 }
 
-// TestIDsOnDisk holds the ids of rows on disk against what was put in: those of paths, of no order at all, such as
-// begin alike, and some of them many times.
+// TestIDsOnDisk holds the ids of rows on disk against what was put in: those of paths, of no order
+// at all, such as begin alike, and some of them many times.
 func TestIDsOnDisk(t *testing.T) {
 	file, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)

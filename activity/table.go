@@ -35,8 +35,8 @@ func (t *rowTable) find(hash uint32, is func(row int32) bool) *rowSlot {
 	}
 }
 
-// add adds a row that find does not find. It may take the place of one that keep does not hold of, and where there is no
-// room left those are dropped first.
+// add adds a row that find does not find. It may take the place of one that keep does not hold of,
+// and where there is no room left those are dropped first.
 func (t *rowTable) add(hash uint32, row int32, keep func(row int32) bool) {
 	if 4*t.used >= 3*len(t.at) {
 		t.grow(keep)
@@ -80,7 +80,8 @@ func (t *rowTable) grow(keep func(row int32) bool) {
 		}
 		return
 	}
-	// What follows a free slot is as near to where its hash says as it can get when all before it are: it is looked for from there.
+	// What follows a free slot is as near to where its hash says as it can get when all before it
+	// are: it is looked for from there.
 	start := slices.IndexFunc(t.at, func(s rowSlot) bool { return s.row == 0 })
 	for k := range t.at {
 		s := &t.at[(start+k)&(size-1)]
@@ -103,7 +104,8 @@ func (t *rowTable) put(s rowSlot) {
 	t.at[i&(len(t.at)-1)] = s
 }
 
-// A hasher hashes with a secret of its own: ids come from files, and nobody can make some that meet in one slot.
+// A hasher hashes with a secret of its own: ids come from files, and nobody can make some that meet
+// in one slot.
 type hasher [2]uint64
 
 func newHasher() hasher { return hasher{rand.Uint64(), rand.Uint64()} }

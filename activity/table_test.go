@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRowTable: a table finds what a map does, also where hashes meet, and rows that are not kept any more give way: it
-// grows with those that are.
+// TestRowTable: a table finds what a map does, also where hashes meet, and rows that are not kept
+// any more give way: it grows with those that are.
 func TestRowTable(t *testing.T) {
 	for seed := range uint64(20) {
 		rng := rand.New(rand.NewPCG(seed, 1))
@@ -43,7 +43,8 @@ func TestRowTable(t *testing.T) {
 	}
 }
 
-// TestHashes: neither ids that differ in one bit nor numbers in a row have the same hash more often than by chance.
+// TestHashes: neither ids that differ in one bit nor numbers in a row have the same hash more often
+// than by chance.
 func TestHashes(t *testing.T) {
 	h := newHasher()
 	seen := map[uint32]bool{}
@@ -73,7 +74,8 @@ func TestHashes(t *testing.T) {
 	assert.Len(t, low, 256)
 }
 
-// TestRowTableInPlace: a table that drops rows in place finds all that it keeps, wherever its first free slot is.
+// TestRowTableInPlace: a table that drops rows in place finds all that it keeps, wherever its first
+// free slot is.
 func TestRowTableInPlace(t *testing.T) {
 	const size = 256
 	inPlace := 0

@@ -125,8 +125,8 @@ type Options struct {
 	// right for synchronous code and wrong for async code, where both happen on
 	// different threads. Without it such events are only counted.
 	PairByThread bool
-	// Spool (a profile.Spool) takes what does not fit into memory of the rows: all but some megabytes, and what its own Memory
-	// holds. nil: all stay in memory.
+	// Spool (a profile.Spool) takes what does not fit into memory of the rows: all but some
+	// megabytes, and what its own Memory holds. nil: all stay in memory.
 	Spool *spool.Spool
 }
 
@@ -175,8 +175,8 @@ type sourceKey struct {
 	key      string
 }
 
-// A Builder collects events, in time order, into a tree. Its memory grows with the number of activities, some 90
-// bytes each, or where there is a Spool with the number of those that are open.
+// A Builder collects events, in time order, into a tree. Its memory grows with the number of
+// activities, some 90 bytes each, or where there is a Spool with the number of those that are open.
 type Builder struct {
 	opts       Options
 	rows       *Rows // outlive the Builder
@@ -263,7 +263,8 @@ type lately struct {
 	identity uint32
 }
 
-// identity returns the number of an identity. Of few kinds of events there are many, whose names are the same memory.
+// identity returns the number of an identity. Of few kinds of events there are many, whose names
+// are the same memory.
 func (b *Builder) identity(k identityKey) uint32 {
 	last := &b.lately[(len(k.provider)+3*len(k.name))%len(b.lately)]
 	if last.identityKey == k && k != (identityKey{}) {
@@ -287,7 +288,8 @@ func (b *Builder) slot(id *ID, hash uint32) *rowSlot {
 	return b.byID.find(hash, func(i int32) bool { return b.isKnown(i) && b.rows.at(i).id == *id })
 }
 
-// openSlot returns the slot of the last open row of an id, which has that hash, and an identity; nil if there is none.
+// openSlot returns the slot of the last open row of an id, which has that hash, and an identity;
+// nil if there is none.
 func (b *Builder) openSlot(id *ID, hash, identity uint32) *rowSlot {
 	return b.open.find(b.hash.open(hash, identity), func(i int32) bool {
 		if !b.isOpen(i) {
@@ -308,8 +310,9 @@ func rowIn(s *rowSlot) int32 {
 
 func (b *Builder) isOpen(i int32) bool { return b.opened.has(i) }
 
-// isKnown reports whether events can still be about row i: of those that have ended the last half million. What comes later
-// with the id of another one, left over on some thread, goes below what its path says is open.
+// isKnown reports whether events can still be about row i: of those that have ended the last half
+// million. What comes later with the id of another one, left over on some thread, goes below what
+// its path says is open.
 func (b *Builder) isKnown(i int32) bool { return int(i) >= b.rows.Len()-maxKnown || b.isOpen(i) }
 
 const maxKnown = 1 << 19
@@ -440,8 +443,8 @@ func (e *Event) label() string {
 	return e.Label
 }
 
-// follows notes that row i, whose path is p, is the last one of its thread, its identity and the activity that p
-// runs through before its end. An open one before it has been replaced.
+// follows notes that row i, whose path is p, is the last one of its thread, its identity and the
+// activity that p runs through before its end. An open one before it has been replaced.
 func (b *Builder) follows(i int32, p *Path, thread, identity uint32, at int64) {
 	hash := b.hash.words(uint64(p.process), uint64(p.n))
 	for _, v := range p.num[:p.n-1] {

@@ -137,8 +137,9 @@ type meant struct {
 	n                   int // of away
 }
 
-// among returns what was open between from and to of the kinds that the method works for, and had begun when its flow was
-// first seen: that changes no more without an event. ok is false if that is too much.
+// among returns what was open between from and to of the kinds that the method works for, and had
+// begun when its flow was first seen: that changes no more without an event. ok is false if that is
+// too much.
 func (u *methodUse) among(list []meant, from, to, first int64) (_ []meant, ok bool) {
 	take := func(a *Activity) {
 		if a.Start >= to || a.Start > first {
@@ -185,8 +186,8 @@ func (u *methodUse) among(list []meant, from, to, first int64) (_ []meant, ok bo
 	return list, true
 }
 
-// says returns the times in which f, a flow of t that lasts from one time to another, can be that of one activity
-// only: all of it, or where all others that may be meant are seen to run elsewhere.
+// says returns the times in which f, a flow of t that lasts from one time to another, can be that
+// of one activity only: all of it, or where all others that may be meant are seen to run elsewhere.
 func (g *Engine) says(u *methodUse, t *thread, f *flow, from, to int64) []part {
 	x := &g.elimination
 	list, ok := u.among(x.meant[:0], from, to, cmp.Or(f.first, to))
@@ -348,8 +349,9 @@ func (g *Engine) asyncMethod(s stacks.StackID) (method uint32, ok bool) {
 	return 0, false
 }
 
-// eliminate learns from the flow of a piece of t that is to be handed out, the first of its flow, or finds out what the flow
-// is, or parts of it: the piece may be cut. What is found out so is no evidence for others.
+// eliminate learns from the flow of a piece of t that is to be handed out, the first of its flow,
+// or finds out what the flow is, or parts of it: the piece may be cut. What is found out so is no
+// evidence for others.
 func (g *Engine) eliminate(t *thread, p *piece) {
 	x, f := &g.elimination, p.flow
 	if f.asked || f.root || p.state == Queued || p.thrown != nil || len(x.kinds) == 0 || p.from < g.now-recent || f.known && p.stack == 0 {
@@ -377,8 +379,8 @@ func (g *Engine) eliminate(t *thread, p *piece) {
 	}
 }
 
-// use returns what is known of the first async method that the pieces of a flow show, and when the last of them ends; nil
-// if one of their methods is not to be believed.
+// use returns what is known of the first async method that the pieces of a flow show, and when the
+// last of them ends; nil if one of their methods is not to be believed.
 func (g *Engine) use(t *thread, f *flow) (u *methodUse, to int64) {
 	for i := t.head; i < len(t.pieces); i++ {
 		p := &t.pieces[i]

@@ -209,7 +209,8 @@ func TestNothingIsSaidAtTheBeginningOfATrace(t *testing.T) {
 	assert.Same(t, s.acts[int(one)], a)
 }
 
-// Of threads of which nothing tells for whom they work all is kept for a while: who else ran just now is not looked for in all of it.
+// Of threads of which nothing tells for whom they work all is kept for a while: who else ran just
+// now is not looked for in all of it.
 func TestWhoElseRanIsFoundNearby(t *testing.T) {
 	tracetest.Growth(t, 200, func(rounds int) {
 		s := newShop(t, leastRight+1, 0)

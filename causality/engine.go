@@ -82,13 +82,14 @@ type Options struct {
 	// Where the flow changes between two events that are farther apart, the thread is taken to
 	// have run for each no longer, and is Unseen in between.
 	Interval int64
-	// OnCPU says that samples are taken on CPUs: of a thread there is one for each Interval that it runs, and none
-	// while it does not. Between two events that are farther apart it is Unseen but for the time that a sample
-	// stands for.
+	// OnCPU says that samples are taken on CPUs: of a thread there is one for each Interval that it
+	// runs, and none while it does not. Between two events that are farther apart it is Unseen but
+	// for the time that a sample stands for.
 	OnCPU bool
 }
 
-// runsOn is how far apart two events of a thread that runs may be where samples are taken on CPUs: as profile.Timing has it.
+// runsOn is how far apart two events of a thread that runs may be where samples are taken on CPUs:
+// as profile.Timing has it.
 func runsOn(interval int64) int64 { return 2 * cmp.Or(interval, unseen) }
 
 // A flow is what a thread works for: one that is not known yet may be later.
@@ -335,7 +336,8 @@ func (g *Engine) cutOff(t *thread) {
 	t.scopes = append(t.scopes, scope{depth: len(t.nodes), flow: t.cutFlow})
 }
 
-// rests reports whether t is one of the pool's and had no work when it was seen last: what comes then is none of what it did.
+// rests reports whether t is one of the pool's and had no work when it was seen last: what comes
+// then is none of what it did.
 func (g *Engine) rests(t *thread) bool {
 	top := t.top()
 	return top.role == Dispatch || g.shows(t, Parks) || len(t.nodes) == 0 && top.flow.known && top.flow.activity == nil
@@ -351,7 +353,8 @@ func (g *Engine) shows(t *thread, r Role) bool {
 	return false
 }
 
-// around returns the scope that t was in before the cut stacks that it has now: most likely it still is. nil: there is none.
+// around returns the scope that t was in before the cut stacks that it has now: most likely it
+// still is. nil: there is none.
 func (t *thread) around() *scope {
 	if t.cut == 0 || t.rested || len(t.scopes) != t.cut+1 {
 		return nil
@@ -359,8 +362,8 @@ func (t *thread) around() *scope {
 	return &t.scopes[t.cut-1]
 }
 
-// rejoin takes a whole stack behind cut ones. Where the scope around them is the same as before, they were in its flow if
-// no event told theirs.
+// rejoin takes a whole stack behind cut ones. Where the scope around them is the same as before,
+// they were in its flow if no event told theirs.
 func (g *Engine) rejoin(t *thread, s stacks.StackID, caught bool) (left bool) {
 	if t.cut == 0 {
 		return g.unwind(t, s, caught)
@@ -421,9 +424,10 @@ func (g *Engine) blockedIn(s stacks.StackID, external bool) State {
 	return state
 }
 
-// unwind compares a stack with the one before it, leaves the scopes that are on it no
-// more, and enters the new ones. It reports whether that left the work item. What deals with an exception is no
-// other call at the place of one that is over: an async method ends in its handler, behind which the runtime tells the ends of that.
+// unwind compares a stack with the one before it, leaves the scopes that are on it no more, and
+// enters the new ones. It reports whether that left the work item. What deals with an exception is
+// no other call at the place of one that is over: an async method ends in its handler, behind which
+// the runtime tells the ends of that.
 func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 	tree := g.o.Tree
 	if n := len(t.nodes); n > 0 && t.nodes[n-1] == s {
@@ -488,8 +492,9 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 	return left
 }
 
-// otherCall is told that the frame below a depth calls another method where it called one before: in a loop, or in another
-// call of all that is around it. What is told of it from now on is not told of what was before.
+// otherCall is told that the frame below a depth calls another method where it called one before:
+// in a loop, or in another call of all that is around it. What is told of it from now on is not
+// told of what was before.
 func (g *Engine) otherCall(t *thread, depth int) {
 	top := t.top()
 	was := top.flow
@@ -504,8 +509,9 @@ func (g *Engine) otherCall(t *thread, depth int) {
 	}
 }
 
-// over reports whether the innermost scope that encloses the frames from a depth on is over where they are gone: an
-// async method had ended in it, behind which it does nothing. A call at its place is another one then.
+// over reports whether the innermost scope that encloses the frames from a depth on is over where
+// they are gone: an async method had ended in it, behind which it does nothing. A call at its place
+// is another one then.
 func (g *Engine) over(t *thread, depth int) bool {
 	end := len(t.nodes)
 	for i := len(t.scopes) - 1; i > 0 && t.scopes[i].depth >= depth; i-- {
@@ -519,7 +525,8 @@ func (g *Engine) over(t *thread, depth int) bool {
 	return false
 }
 
-// renew takes the innermost scope for another call at the same place, which is over again where it is none yet.
+// renew takes the innermost scope for another call at the same place, which is over again where it
+// is none yet.
 func (g *Engine) renew(t *thread, over bool) {
 	old, nodes := *t.top(), t.nodes
 	t.nodes, t.scopes = t.nodes[:old.depth], t.scopes[:len(t.scopes)-1]
@@ -527,9 +534,10 @@ func (g *Engine) renew(t *thread, over bool) {
 	t.nodes, t.top().over = nodes, over
 }
 
-// goesOn reports whether what runs behind the innermost scope, in a flow of its own, is most likely in the scope's: the frames
-// between end an async method, and who awaits it goes on, or run a task at once, which who waits for it has made. Who works
-// for nobody, as far as is known, may wait for anybody.
+// goesOn reports whether what runs behind the innermost scope, in a flow of its own, is most likely
+// in the scope's: the frames between end an async method, and who awaits it goes on, or run a task
+// at once, which who waits for it has made. Who works for nobody, as far as is known, may wait for
+// anybody.
 func (g *Engine) goesOn(t *thread) bool {
 	f := t.top().flow
 	for d := len(t.nodes) - 1; d > max(t.top().depth, 0); d-- {
@@ -838,8 +846,9 @@ func queueKey(e *Event) taskKey {
 	return k
 }
 
-// causeLasts is for how long behind an exception another one of its thread follows from it, ns. That which it names
-// need not have been thrown, and then what its thread threw before has nothing to do with it.
+// causeLasts is for how long behind an exception another one of its thread follows from it, ns.
+// That which it names need not have been thrown, and then what its thread threw before has nothing
+// to do with it.
 const causeLasts = int64(5e6)
 
 // throw notes an exception.
@@ -878,9 +887,10 @@ func (g *Engine) waiter(e *Event) stacks.StackID {
 	return 0
 }
 
-// gaveUp reports whether an event of a thread shows that its wait for a lock or a task is over: Lock.TryEnter that gives up
-// tells no end of it, TplEventSource tells that of Task.Wait at level Verbose only, and ends may be lost. A thread that waits
-// does no work, and who waits is on its stack.
+// gaveUp reports whether an event of a thread shows that its wait for a lock or a task is over:
+// Lock.TryEnter that gives up tells no end of it, TplEventSource tells that of Task.Wait at level
+// Verbose only, and ends may be lost. A thread that waits does no work, and who waits is on its
+// stack.
 func (g *Engine) gaveUp(b *block, e *Event) bool {
 	switch e.Kind {
 	case Start, Stop:

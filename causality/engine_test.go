@@ -189,7 +189,8 @@ func TestWhoAwaitsIsInTheFlowOfOptimizedCodeThatEnds(t *testing.T) {
 	}
 }
 
-// A thread that was not told to leave the flow behind runs in the one in which it was made, as does a task that has one for itself.
+// A thread that was not told to leave the flow behind runs in the one in which it was made, as does
+// a task that has one for itself.
 func TestAThreadIsForWhoMadeIt(t *testing.T) {
 	for name, c := range map[string]struct {
 		frames []stacks.FrameID
@@ -316,7 +317,8 @@ func TestTaskEventsTellTheFlow(t *testing.T) {
 	assert.Nil(t, a)
 }
 
-// What ContinueWith made runs in the flow in which it was made, and not in that of who ends the task before it: a timer, say.
+// What ContinueWith made runs in the flow in which it was made, and not in that of who ends the
+// task before it: a timer, say.
 func TestATaskContinuesInTheFlowInWhichItWasMade(t *testing.T) {
 	for name, c := range map[string]struct {
 		made  bool
@@ -373,7 +375,8 @@ func TestWhoIsToldThatTheFlowChangesIsInNeither(t *testing.T) {
 	assert.Nil(t, a, "an event of the item before")
 }
 
-// Of two requests that the pool runs one behind the other through the same middleware only the handlers differ.
+// Of two requests that the pool runs one behind the other through the same middleware only the
+// handlers differ.
 func TestAnotherMethodInThePlaceOfOneMayBeAnotherCall(t *testing.T) {
 	for name, c := range map[string]struct {
 		before, behind []stacks.FrameID
@@ -405,7 +408,8 @@ func TestAnotherMethodInThePlaceOfOneMayBeAnotherCall(t *testing.T) {
 	}
 }
 
-// Where optimized code has the work item's own methods inside the pool's, nothing shows that it runs in a captured flow.
+// Where optimized code has the work item's own methods inside the pool's, nothing shows that it
+// runs in a captured flow.
 func TestWhatThePoolCallsItselfWasQueuedByAnybody(t *testing.T) {
 	for called, none := range map[stacks.FrameID]bool{frameUser: false, frameLibrary: true, frameMoveNext: true} {
 		l := newLab(t)
@@ -454,7 +458,8 @@ func TestCutStacksAreAsWhatIsAroundThem(t *testing.T) {
 	assert.False(t, known, "it may have left the item before")
 }
 
-// Continuations of continuations make stacks that are cut: what events tell there is of what is cut, and of what is around.
+// Continuations of continuations make stacks that are cut: what events tell there is of what is
+// cut, and of what is around.
 func TestEventsTellTheFlowOfCutStacks(t *testing.T) {
 	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
 	l := newLab(t)
@@ -542,7 +547,8 @@ func TestWaitsThatEventsTell(t *testing.T) {
 	}
 }
 
-// TestLocksThatNobodyGot: Lock.TryEnter that gives up tells no end of its wait, which then ends where the thread does something else.
+// TestLocksThatNobodyGot: Lock.TryEnter that gives up tells no end of its wait, which then ends
+// where the thread does something else.
 func TestLocksThatNobodyGot(t *testing.T) {
 	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
 	entering := append(slices.Clone(item), frameMonitor)
@@ -691,8 +697,8 @@ func TestLogKeepsEveryID(t *testing.T) {
 	}
 }
 
-// What a log has put aside is read like what is in memory; where that cannot be read there are no more events, and the error
-// is told.
+// What a log has put aside is read like what is in memory; where that cannot be read there are no
+// more events, and the error is told.
 func TestLogAside(t *testing.T) {
 	for _, breaks := range []bool{false, true} {
 		var file *os.File
@@ -844,7 +850,8 @@ func TestWithoutSamplesATimeBetweenEventsIsUnseen(t *testing.T) {
 	}
 }
 
-// TestIDsAreReadAlike holds that an id is read as the ids of all activities before it say, also of those whose parent is known.
+// TestIDsAreReadAlike holds that an id is read as the ids of all activities before it say, also of
+// those whose parent is known.
 func TestIDsAreReadAlike(t *testing.T) {
 	g := NewEngine(&Options{Tree: stacks.NewTree(), Segment: func(*Segment) {}})
 	lossy := func(nums ...uint32) activity.ID {
@@ -862,7 +869,8 @@ func TestIDsAreReadAlike(t *testing.T) {
 	assert.Equal(t, "//1/1/?/1", path)
 }
 
-// TestWhatAnExceptionFollowsFrom: an exception tells that it names another one, which need not have been thrown.
+// TestWhatAnExceptionFollowsFrom: an exception tells that it names another one, which need not have
+// been thrown.
 func TestWhatAnExceptionFollowsFrom(t *testing.T) {
 	l := newLab(t)
 	throw := func(id activity.ID, name string, inner bool) {
@@ -893,8 +901,9 @@ func TestWhatAnExceptionFollowsFrom(t *testing.T) {
 	}, got)
 }
 
-// An async method that threw has ended in the handler of its exception. The runtime tells the ends of that behind it, with the
-// stack of the method: what the pool takes up next at the same place is another call.
+// An async method that threw has ended in the handler of its exception. The runtime tells the ends
+// of that behind it, with the stack of the method: what the pool takes up next at the same place is
+// another call.
 func TestAnotherCallBehindAnException(t *testing.T) {
 	l := newLab(t)
 	step := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser, frameMoveNext}
@@ -912,7 +921,8 @@ func TestAnotherCallBehindAnException(t *testing.T) {
 	assert.False(t, known)
 }
 
-// What began on another thread when a flow was under way is not that flow: another call has come to its place unseen.
+// What began on another thread when a flow was under way is not that flow: another call has come to
+// its place unseen.
 func TestAnActivityThatBeganLaterIsAnotherFlow(t *testing.T) {
 	l := newLab(t)
 	step := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser, frameMoveNext}

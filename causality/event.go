@@ -64,8 +64,8 @@ type Event struct {
 	// Runtime marks a Start or Stop of the runtime itself: its id is one of the tree, but
 	// nobody calls it an activity.
 	Runtime bool
-	// Call marks a Start of a request that the process made; Span says that it is a span of one, which lies in
-	// another activity of the same request where the process tells of that.
+	// Call marks a Start of a request that the process made; Span says that it is a span of one,
+	// which lies in another activity of the same request where the process tells of that.
 	Call, Span bool
 	External   bool  // Sample: outside of managed code, where the thread runs or blocks
 	OnCPU      bool  // Sample: it ran, wherever

@@ -178,8 +178,9 @@ func (x *Explainer) Add(e *Event) {
 	x.engine.Add(e)
 }
 
-// pauseEnd ends the pause that the same thread began. A collector asks for one while the sampler still holds all threads: that
-// they go on then is not the end of it, nor is what another process does.
+// pauseEnd ends the pause that the same thread began. A collector asks for one while the sampler
+// still holds all threads: that they go on then is not the end of it, nor is what another process
+// does.
 func (x *Explainer) pauseEnd(e *Event) {
 	k := threadKey{e.Process, e.Thread}
 	from, open := x.open[k]
@@ -462,7 +463,8 @@ type edge struct {
 	thread uint64
 }
 
-// byTime sorts edges by time: slices.SortStableFunc takes 13 KB of program, and sort.SliceStable swaps by reflection.
+// byTime sorts edges by time: slices.SortStableFunc takes 13 KB of program, and sort.SliceStable
+// swaps by reflection.
 type byTime []edge
 
 func (l byTime) Len() int           { return len(l) }

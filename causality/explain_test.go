@@ -171,7 +171,8 @@ func TestExplainEnds(t *testing.T) {
 	assert.Equal(t, []*Activity{inside}, got.Children)
 }
 
-// TestCalls: a span lies in the request that it is of, where both are told, and is none of its own; elsewhere it is a request.
+// TestCalls: a span lies in the request that it is of, where both are told, and is none of its own;
+// elsewhere it is a request.
 func TestCalls(t *testing.T) {
 	l := newLab(t)
 	var roots []*Activity
@@ -215,8 +216,8 @@ func TestCalls(t *testing.T) {
 	assert.Len(t, roots[0].work.calls, 2)
 }
 
-// TestPausesOfThreads: a collector asks for a pause while the sampler still holds all threads, and that these go on then ends
-// no pause of it; nor does a pause of another process stop anyone here.
+// TestPausesOfThreads: a collector asks for a pause while the sampler still holds all threads, and
+// that these go on then ends no pause of it; nor does a pause of another process stop anyone here.
 func TestPausesOfThreads(t *testing.T) {
 	type what struct {
 		at              int64 // ms
@@ -275,8 +276,8 @@ func TestPausesOfThreads(t *testing.T) {
 	}
 }
 
-// A sample that was taken on a CPU stands for the time between two of a thread that runs; in between, nothing tells what the
-// thread did, but where it was switched off its CPU.
+// A sample that was taken on a CPU stands for the time between two of a thread that runs; in
+// between, nothing tells what the thread did, but where it was switched off its CPU.
 func TestOnCPU(t *testing.T) {
 	for _, x := range []struct {
 		name              string

@@ -8,15 +8,18 @@ import (
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
-// A Log keeps events, some ten bytes each, until the names of their frames are known: these
-// stand at the end of a trace. Of samples that are as those around them on their thread, as
-// most are, it keeps the first and the last; of a standstill that is not a collection's, of which
-// there is one for each time that threads were sampled, its end and how long it was. The zero value is empty, and all in memory.
+// A Log keeps events, some ten bytes each, until the names of their frames are known: these stand
+// at the end of a trace. Of samples that are as those around them on their thread, as most are, it
+// keeps the first and the last; of a standstill that is not a collection's, of which there is one
+// for each time that threads were sampled, its end and how long it was. The zero value is empty,
+// and all in memory.
 type Log struct {
-	// Spool (a profile.Spool) takes what does not fit into memory. Its Err is to be asked when events were read.
+	// Spool (a profile.Spool) takes what does not fit into memory. Its Err is to be asked when
+	// events were read.
 	Spool *spool.Spool
-	// Interval is the distance of the samples of a thread, ns; 0: not known. Of those that are taken on CPUs only
-	// what is no farther apart than the next sample of a thread that runs on is one stretch.
+	// Interval is the distance of the samples of a thread, ns; 0: not known. Of those that are
+	// taken on CPUs only what is no farther apart than the next sample of a thread that runs on is
+	// one stretch.
 	Interval int64
 
 	chunks  []logPiece

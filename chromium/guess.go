@@ -2,11 +2,11 @@ package chromium
 
 import "bytes"
 
-// A guesser knows what event comes next, mostly: the end of the span that began last, or
-// the begin of one that began under it before. To compare an event with the whole text of
-// the guess is faster than to read it value by value. It is for layouts in which nothing varies
-// but the phase, the time behind it, and what mostly is the same for a name: the name itself,
-// before or behind these, and category and sf behind them. dotnet-trace and tracefix write begins and ends so.
+// A guesser knows what event comes next, mostly: the end of the span that began last, or the begin
+// of one that began under it before. To compare an event with the whole text of the guess is faster
+// than to read it value by value. It is for layouts in which nothing varies but the phase, the time
+// behind it, and what mostly is the same for a name: the name itself, before or behind these, and
+// category and sf behind them. dotnet-trace and tracefix write begins and ends so.
 type guesser struct {
 	on      bool   // the layout is of that kind
 	layout  uint32 // number of the layout

@@ -223,8 +223,8 @@ func (r *Reader) InputOffset() int64 { return r.base + int64(r.pos) }
 // it. It is for rewriting in two passes, where most of a trace stays as it is.
 func (r *Reader) PassTo(off int64) { r.passTo = off }
 
-// LeaveOut passes on what stands before the offset from, as PassTo does, and then leaves out all up to the offset to:
-// both are ends of events of the array that the event read last is in.
+// LeaveOut passes on what stands before the offset from, as PassTo does, and then leaves out all up
+// to the offset to: both are ends of events of the array that the event read last is in.
 func (r *Reader) LeaveOut(from, to int64) error {
 	if r.err != nil {
 		return r.err

@@ -641,8 +641,8 @@ func TestEdits(t *testing.T) {
 	}
 }
 
-// A number or word beside the events that is larger than any buffer is passed on if it is a number, else something is that is
-// JSON; it costs no event.
+// A number or word beside the events that is larger than any buffer is passed on if it is a number,
+// else something is that is JSON; it costs no event.
 func TestLargeLiterals(t *testing.T) {
 	const n = 3 << 20
 	digits := strings.Repeat("12345678", n/8)

@@ -396,8 +396,8 @@ func (r *Reader) passValue(where string, loose bool, commas int, first bool) err
 	return r.outside(r.fixed)
 }
 
-// skipLiteral steps over the number or word at pos, and reports whether it is valid. Of one that is larger than a
-// megabyte the digits that it begins with are passed on.
+// skipLiteral steps over the number or word at pos, and reports whether it is valid. Of one that is
+// larger than a megabyte the digits that it begins with are passed on.
 func (r *Reader) skipLiteral(pass func() error) (valid bool, err error) {
 	from := r.pos - r.mark // mark may move
 	digits, passed := true, false
@@ -487,7 +487,8 @@ func (r *Reader) skipString(isKey bool, where string, pass func() error) error {
 		return err
 	}
 	for {
-		// Step over what is plain; a backslash and what it escapes stay together, and so do the bytes of a character.
+		// Step over what is plain; a backslash and what it escapes stay together, and so do the
+		// bytes of a character.
 		b := r.buf[:r.end]
 		ends := false
 		for r.pos < r.end {
@@ -551,8 +552,8 @@ func (r *Reader) passText(where string) error {
 	return r.outside(r.fixed)
 }
 
-// brokenValue goes on behind a broken top-level member at the events, or at the stack frames, if these are still to
-// come; what was passed on of the member has been closed.
+// brokenValue goes on behind a broken top-level member at the events, or at the stack frames, if
+// these are still to come; what was passed on of the member has been closed.
 func (r *Reader) brokenValue(fe *FormatError) error {
 	if r.inFrames {
 		if err := r.framesEnd(); err != nil {
@@ -674,7 +675,8 @@ func (b *behind) tell(r *Reader) error {
 	return r.warn(b.from, "document", err)
 }
 
-// beginsTrace reports whether another trace begins at pos: an array, or an object whose first key is one of a trace.
+// beginsTrace reports whether another trace begins at pos: an array, or an object whose first key
+// is one of a trace.
 func (r *Reader) beginsTrace() bool {
 	const most = 64
 	for r.end-r.pos < most && r.more(most) {

@@ -61,8 +61,8 @@ func TestBrokenFrameByReads(t *testing.T) {
 	}
 }
 
-// TestFramesAddedBehindBroken: who adds an entry of stackFrames is told how many are in the output, or a comma is
-// wrong. What is broken is none of them.
+// TestFramesAddedBehindBroken: who adds an entry of stackFrames is told how many are in the output,
+// or a comma is wrong. What is broken is none of them.
 func TestFramesAddedBehindBroken(t *testing.T) {
 	for _, c := range []struct {
 		in, out string

@@ -246,7 +246,8 @@ func (s *scanner) fix(dst, raw []byte) []byte {
 	return dst
 }
 
-// oddByte returns the index of the first byte that is a control character, no ASCII, or a backslash; -1 if there is none.
+// oddByte returns the index of the first byte that is a control character, no ASCII, or a
+// backslash; -1 if there is none.
 func oddByte(b []byte) int {
 	const each, high, escapes = 0x0101010101010101, 0x8080808080808080, 0x0101010101010101 * '\\'
 	i := 0

@@ -95,8 +95,9 @@ func (w *Writer) Drop(ev *Event) {
 // Insert writes a new event behind the last one written. raw is its JSON text, which is not checked.
 // The first one of all begins a new document of the object form.
 //
-// In a copy the array ends, and its bracket is passed on, when Read returns the error behind the last event: what is to
-// stand behind all others is inserted in Options.EventsEnd. Insert refuses it later, since nobody would read it.
+// In a copy the array ends, and its bracket is passed on, when Read returns the error behind the
+// last event: what is to stand behind all others is inserted in Options.EventsEnd. Insert refuses
+// it later, since nobody would read it.
 func (w *Writer) Insert(raw []byte) error {
 	switch {
 	case w.closed:

@@ -7,8 +7,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Of requests whose activity was stopped those that have ended are let go, whether events without an id come or not; the only one
-// that is in flight owns such an event, however often its activity was lost.
+// Of requests whose activity was stopped those that have ended are let go, whether events without
+// an id come or not; the only one that is in flight owns such an event, however often its activity
+// was lost.
 func TestAdrift(t *testing.T) {
 	p := &process{}
 	for range 10_000 {

@@ -198,9 +198,9 @@ func (b *Builder) handshakeAttempt(p *process, th *thread, e *Event, r *request,
 	})
 }
 
-// likeliest returns the attempt that an event goes on with, for r if that is known: of those without a connection the newest of
-// the highest score; a new one if none can be it. A score below 0 says that it can not. The newest attempt of the thread is a
-// little likelier.
+// likeliest returns the attempt that an event goes on with, for r if that is known: of those
+// without a connection the newest of the highest score; a new one if none can be it. A score below
+// 0 says that it can not. The newest attempt of the thread is a little likelier.
 func (b *Builder) likeliest(p *process, th *thread, e *Event, r *request, h *[25]uint64, n int, score func(*attempt) int) *attempt {
 	var best *attempt
 	highest := 0
@@ -456,9 +456,9 @@ func (a *attempt) port() int {
 	return 0
 }
 
-// address turns the text of a SocketAddress, such as
-// InterNetwork:16:{1,187,93,184,216,34,...}, into host:port (http-events.md 2.3), and that of a Unix socket into
-// its path, where @ stands for the zero of one that is no file. Other text is returned as it is.
+// address turns the text of a SocketAddress, such as InterNetwork:16:{1,187,93,184,216,34,...},
+// into host:port (http-events.md 2.3), and that of a Unix socket into its path, where @ stands for
+// the zero of one that is no file. Other text is returned as it is.
 func address(s string) string {
 	family, rest, ok := strings.Cut(s, ":")
 	open := strings.IndexByte(rest, '{')

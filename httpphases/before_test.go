@@ -8,8 +8,9 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 )
 
-// TestServedSinceBeforeTheRecording: of a request that was open when the recording began Kestrel tells the end, with all that it
-// was asked for. Where events were lost, or a request before it began over its connection, its start may be what is lost.
+// TestServedSinceBeforeTheRecording: of a request that was open when the recording began Kestrel
+// tells the end, with all that it was asked for. Where events were lost, or a request before it
+// began over its connection, its start may be what is lost.
 func TestServedSinceBeforeTheRecording(t *testing.T) {
 	span := func(id string) *httpphases.Span {
 		return &httpphases.Span{RequestID: id, Version: "2.0", Path: "/slow", Method: "GET"}

@@ -646,7 +646,8 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 	}
 }
 
-// eventOwner finds the request that an event of System.Net.Http is about; nil if it tells nothing about any, or not yet.
+// eventOwner finds the request that an event of System.Net.Http is about; nil if it tells nothing
+// about any, or not yet.
 func (b *Builder) eventOwner(p *process, th *thread, e *Event, h *[25]uint64, n int) *request {
 	var r *request
 	if e.Kind == RequestStop {
@@ -675,8 +676,8 @@ func (b *Builder) eventOwner(p *process, th *thread, e *Event, h *[25]uint64, n 
 	return r
 }
 
-// exchangeEvent takes an event of the exchange that r is at, but the start of its headers. What goes on while a tunnel is built
-// is of the proxy.
+// exchangeEvent takes an event of the exchange that r is at, but the start of its headers. What
+// goes on while a tunnel is built is of the proxy.
 func (r *request) exchangeEvent(e *Event) {
 	ord := uint32(0)
 	if e.Kind == RequestContentStart || e.Kind == ResponseHeadersStart {

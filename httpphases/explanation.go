@@ -16,7 +16,8 @@ type Explanation struct {
 	Steps      []Step       // all of its time, in order
 	// Server is the request by which this process served it, with its own explanation.
 	Server *ServerRequest
-	// ServerGuessed says that no id leads to Server: it is the only one that fits by path, time, port and connection.
+	// ServerGuessed says that no id leads to Server: it is the only one that fits by path, time,
+	// port and connection.
 	ServerGuessed bool
 }
 
@@ -72,7 +73,8 @@ type StackTime struct {
 	Frames []string // innermost first
 }
 
-// A Child is an activity below a request, as far as was known when that had ended: one that ended later may have no Duration.
+// A Child is an activity below a request, as far as was known when that had ended: one that ended
+// later may have no Duration.
 type Child struct {
 	Name, Path  string
 	Start       int64 // ns

@@ -306,8 +306,8 @@ type ServerRequest struct {
 	Status      int     // from the bridge or the log; 0 if unknown
 	Guessed     int     // links that rest on the thread, not on ids
 
-	// StartUnknown says that the request was open when the recording began, of which Start is the beginning: it lasted
-	// longer than Duration.
+	// StartUnknown says that the request was open when the recording began, of which Start is the
+	// beginning: it lasted longer than Duration.
 	StartUnknown bool
 
 	TraceID, SpanID, ParentSpanID string

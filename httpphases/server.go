@@ -64,9 +64,9 @@ func (p *process) begins(id string) {
 	}
 }
 
-// beganBefore reports whether a request whose stop Kestrel tells, and nothing its start, was open when the recording began:
-// no event is known to be lost, and none told of a request before it that began over its connection. Kestrel numbers them in
-// eight hexadecimal digits.
+// beganBefore reports whether a request whose stop Kestrel tells, and nothing its start, was open
+// when the recording began: no event is known to be lost, and none told of a request before it that
+// began over its connection. Kestrel numbers them in eight hexadecimal digits.
 func (b *Builder) beganBefore(p *process, of *Span) bool {
 	connection, number, numbered := strings.Cut(of.RequestID, ":")
 	first, began := p.firsts[connection]

@@ -46,8 +46,9 @@ func spanOf(event, name string) (activity string, start, stop bool) {
 	return name, strings.HasSuffix(event, "Start"), strings.HasSuffix(event, "Stop")
 }
 
-// Call reports whether the start of an activity, of that name without "Start", is that of a request which the process
-// made, and whether it is a span: that lies in the request of System.Net.Http where the trace has both.
+// Call reports whether the start of an activity, of that name without "Start", is that of a request
+// which the process made, and whether it is a span: that lies in the request of System.Net.Http
+// where the trace has both.
 func Call(provider, name string, payload []byte) (call, span bool) {
 	switch provider {
 	case ProviderHTTP:
@@ -62,8 +63,8 @@ func Call(provider, name string, payload []byte) (call, span bool) {
 	return false, false
 }
 
-// ServedRoute returns the route, as Route has it, of a request that the process serves, if the start of an activity, of
-// that name without "Start", begins one; else it is empty.
+// ServedRoute returns the route, as Route has it, of a request that the process serves, if the
+// start of an activity, of that name without "Start", begins one; else it is empty.
 func ServedRoute(provider, name string, payload []byte) string {
 	if provider != ProviderHosting && provider != hostingOld || name != "Request" {
 		return ""

@@ -1,8 +1,9 @@
 package nettrace
 
-// A Batch is events on their way from a Reader to who uses them, which may be another goroutine: see
-// Reader.ReadBatch. It holds where they lie; Next makes events of them. So what goes from one processor to another is the
-// decoded headers, and not the much larger Events. The zero value is an empty batch. Its memory is used again.
+// A Batch is events on their way from a Reader to who uses them, which may be another goroutine:
+// see Reader.ReadBatch. It holds where they lie; Next makes events of them. So what goes from one
+// processor to another is the decoded headers, and not the much larger Events. The zero value is an
+// empty batch. Its memory is used again.
 type Batch struct {
 	runs  []run
 	views []view
@@ -25,8 +26,8 @@ type run struct {
 	view       int
 }
 
-// A view is what a Reader knows besides the rows that it delivers: what events are filled in with. It does not
-// change; where the Reader has read on there is another one.
+// A view is what a Reader knows besides the rows that it delivers: what events are filled in with.
+// It does not change; where the Reader has read on there is another one.
 type view struct {
 	number  int // different from that of all views before
 	version int
@@ -83,8 +84,8 @@ func (b *Batch) enter() {
 	}
 }
 
-// Next fills in the next event, and returns false after the last one. Payload and Stack are valid as long as the
-// batch is, labels until another event is filled in.
+// Next fills in the next event, and returns false after the last one. Payload and Stack are valid
+// as long as the batch is, labels until another event is filled in.
 func (b *Batch) Next(ev *Event) bool {
 	if b.run == len(b.runs) {
 		return false

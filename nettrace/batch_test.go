@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// describeBatches reads a file to its end in batches of n events, each of which is looked at when all of held batches, as
-// many as Options.Hold allows, have been read.
+// describeBatches reads a file to its end in batches of n events, each of which is looked at when
+// all of held batches, as many as Options.Hold allows, have been read.
 func describeBatches(t testing.TB, r *Reader, n, held int) (events []string, late int, err error) {
 	batches := make([]Batch, held)
 	var ev Event // one for all: nothing of an earlier event may stay

@@ -367,8 +367,9 @@ func (r *Reader) endTag(at int64) {
 	r.behindEnd(at, 1, "end tag", "the end tag", maxObject, func(b []byte) int { return findObject(b, r.h.Version) })
 }
 
-// behindEnd goes to the next block behind an end of the stream, which is n bytes long: then it was none, and that is told. If
-// there is none, all the rest is trailing bytes. find returns where in b a block begins that has longest bytes in b, or -1.
+// behindEnd goes to the next block behind an end of the stream, which is n bytes long: then it was
+// none, and that is told. If there is none, all the rest is trailing bytes. find returns where in b
+// a block begins that has longest bytes in b, or -1.
 func (r *Reader) behindEnd(at, n int64, where, end string, longest int, find func(b []byte) int) {
 	if len(r.src.peek(1)) == 0 || r.atMagic() {
 		r.finishTrailing(at + n)
@@ -502,8 +503,9 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 	}
 }
 
-// goesOn reports whether the block of stacks behind the one whose contents end at an offset begins with this id. It tells a
-// bit of the ids that was flipped from a block that is missing in front of them.
+// goesOn reports whether the block of stacks behind the one whose contents end at an offset begins
+// with this id. It tells a bit of the ids that was flipped from a block that is missing in front of
+// them.
 func (r *Reader) goesOn(end int64, id uint32) bool {
 	for pos := int(end - r.src.offset()); pos < searchStep; {
 		var kind blockKind

@@ -2,8 +2,8 @@ package nettrace
 
 import "errors"
 
-// A Consumer takes the events of a reading, in order of time: readings that serve several at once (tracefix.Scan,
-// tracefix.ReadOptions.Also) tell each of them every event.
+// A Consumer takes the events of a reading, in order of time: readings that serve several at once
+// (tracefix.Scan, tracefix.ReadOptions.Also) tell each of them every event.
 type Consumer interface {
 	// Begin is called once, when the header has been read. r is for asking what it knows;
 	// nobody but the reading reads from it. Until End only its Nanos, SwitchedOut and Header may be asked: it

@@ -31,8 +31,8 @@ func Copy(w *Writer, r *Reader, edit func(*Event) bool) error {
 	}
 }
 
-// A Copier does what Copy does for batches of the events of a Reader, which one goroutine may read while another
-// one writes those before.
+// A Copier does what Copy does for batches of the events of a Reader, which one goroutine may read
+// while another one writes those before.
 type Copier struct {
 	r        *Reader // for End
 	w        *Writer
@@ -77,7 +77,8 @@ func (c *Copier) Write(b *Batch) error {
 	return nil
 }
 
-// enter goes on to events of another view. Where that is another region, lost events are told at the end of the one before.
+// enter goes on to events of another view. Where that is another region, lost events are told at
+// the end of the one before.
 func (c *Copier) enter(v *view) error {
 	if v.region == c.region {
 		return nil
@@ -91,14 +92,14 @@ func (c *Copier) enter(v *view) error {
 	return c.w.SequencePoint()
 }
 
-// plain reports whether an event of a sound file of v4 goes into the copy as it is: its header tells all that is to be
-// known, and no Event need be made of it.
+// plain reports whether an event of a sound file of v4 goes into the copy as it is: its header
+// tells all that is to be known, and no Event need be made of it.
 func (c *Copier) plain(v *view, row *row) bool {
 	return c.edit == nil && v.version == 4 && !c.w.v6 && !v.damaged && !v.unknownMeta && (row.fits || row.meta.open())
 }
 
-// keepNumber has the next event of a capture thread get the number that it has. A thread may begin in the middle: its
-// first events were lost.
+// keepNumber has the next event of a capture thread get the number that it has. A thread may begin
+// in the middle: its first events were lost.
 func (c *Copier) keepNumber(capture uint64, number, lost uint32) {
 	if number != 0 {
 		*c.w.number(capture) = number - 1 - lost
@@ -128,10 +129,11 @@ func (c *Copier) copy(v *view) error {
 	return w.write(ev, ev.StackKey == key && ev.Stack.same(stack))
 }
 
-// End notes what was lost, given what ended the reading, when all batches are written. It returns what Copy does.
+// End notes what was lost, given what ended the reading, when all batches are written. It returns
+// what Copy does.
 func (c *Copier) End(ended error) error {
-	// The events end with a sequence point, as those of a whole recording do, and what is noted stands behind it: so a
-	// copy of the copy is the same.
+	// The events end with a sequence point, as those of a whole recording do, and what is noted
+	// stands behind it: so a copy of the copy is the same.
 	if err := c.w.SequencePoint(); err != nil {
 		return err
 	}

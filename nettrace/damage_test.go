@@ -225,8 +225,8 @@ func onlySum(err error) bool {
 	return errors.As(err, &e) && e.Where == sumWhere
 }
 
-// TestWrittenIsChecked holds that whatever happens to a file of a Writer is told: blocks that are dropped or come
-// twice, pages of zeros or 0xFF, flipped bits. What is not told changes nothing.
+// TestWrittenIsChecked holds that whatever happens to a file of a Writer is told: blocks that are
+// dropped or come twice, pages of zeros or 0xFF, flipped bits. What is not told changes nothing.
 func TestWrittenIsChecked(t *testing.T) {
 	for _, name := range []string{"probe9.nettrace.gz", "v6-nosymbols.nettrace.gz"} {
 		r, err := NewReader(bytes.NewReader(testFile(t, name)), nil)
@@ -322,8 +322,8 @@ func blocksOf(t *testing.T, data []byte) (spans [][2]int, kinds []blockKind) {
 	return spans, kinds
 }
 
-// Bytes between two blocks are told, with their place and number, and cost no event. An end in the middle is one that was hit:
-// what follows is read.
+// Bytes between two blocks are told, with their place and number, and cost no event. An end in the
+// middle is one that was hit: what follows is read.
 func TestBytesBetweenBlocks(t *testing.T) {
 	type junk struct {
 		where string // as the reader calls the place
@@ -405,9 +405,9 @@ func without(t *testing.T, data []byte, spans [][2]int, block int) []byte {
 	return append(out, data[spans[len(spans)-1][1]:]...)
 }
 
-// TestMissingEvents holds that a block of events that a recording of the runtime lacks is never passed over in
-// silence: as damage where stacks, definitions or a thread's events show that it was there, and else as a
-// loss, also in front of a thread's first event.
+// TestMissingEvents holds that a block of events that a recording of the runtime lacks is never
+// passed over in silence: as damage where stacks, definitions or a thread's events show that it was
+// there, and else as a loss, also in front of a thread's first event.
 func TestMissingEvents(t *testing.T) {
 	for name, want := range map[string]struct{ damage, loss int }{
 		"probe9.nettrace.gz":            {6, 0},
@@ -854,8 +854,8 @@ func TestAllStops(t *testing.T) {
 	assert.Equal(t, want, got)
 }
 
-// Where a block of stacks is missing, events of its stacks have none, and no event has another one: the ids of the blocks
-// behind it are not taken for ids of which a bit was flipped.
+// Where a block of stacks is missing, events of its stacks have none, and no event has another one:
+// the ids of the blocks behind it are not taken for ids of which a bit was flipped.
 func TestMissingStacks(t *testing.T) {
 	type event struct {
 		time   int64

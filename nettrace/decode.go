@@ -78,7 +78,8 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	if whole && len(blk.rows) > 0 && r.stats.Defects == before {
 		r.mend(blk, h)
 		if r.stats.Defects == before {
-			// What was read wrong has numbers that are wrong as well, and what the file lost the recorder did not.
+			// What was read wrong has numbers that are wrong as well, and what the file lost the
+			// recorder did not.
 			lost := uint32(r.stats.Lost - stats.Lost)
 			if !r.checkTimes(h, &blk.facts, at) || r.follows(blk, lost) {
 				r.losses, r.stats.Lost, r.stats.LostGaps = r.losses[:losses], stats.Lost, stats.LostGaps
@@ -278,8 +279,9 @@ func (blk *block) idsOf(ids *activityIDs) uint32 {
 	return uint32(len(blk.ids))
 }
 
-// jump takes an event, at an offset of the file, whose number is not the next one of its capture thread, or that is the first
-// since numbers may be missing. It reports whether the event came before.
+// jump takes an event, at an offset of the file, whose number is not the next one of its capture
+// thread, or that is the first since numbers may be missing. It reports whether the event came
+// before.
 func (r *Reader) jump(cur *row, numbers *sequence, seq uint32, captured uint64, time, at int64) (again bool) {
 	if numbers.epoch != r.seqEpoch {
 		numbers.epoch = r.seqEpoch
@@ -524,7 +526,8 @@ func (r *Reader) skipped(s *sequence, thread uint64, gap uint32, at int64) uint3
 	return 0
 }
 
-// found takes up to n events of a capture thread out of the newest losses: they were not lost. It returns how many.
+// found takes up to n events of a capture thread out of the newest losses: they were not lost. It
+// returns how many.
 func (r *Reader) found(thread uint64, n uint32) uint32 {
 	r.losses = slices.Clone(r.losses) // delivered events hold it as it was
 	left := n
@@ -542,8 +545,9 @@ func (r *Reader) found(thread uint64, n uint32) uint32 {
 	return n - left
 }
 
-// lostFirst notes the gaps in front of threads that are new in a block. The runtime numbers the events of each
-// from 1 on, in every session: where nothing is known to be damaged, what is below a first number was lost.
+// lostFirst notes the gaps in front of threads that are new in a block. The runtime numbers the
+// events of each from 1 on, in every session: where nothing is known to be damaged, what is below a
+// first number was lost.
 func (r *Reader) lostFirst(blk *block) {
 	if !r.firsts || r.seqEpoch != firstEpoch {
 		return

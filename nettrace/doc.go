@@ -15,10 +15,10 @@
 //
 // # The format in short
 //
-// A file is a header (clock, process) and a sequence of blocks: metadata, which describe the types of events;
-// stacks, which events refer to by number; events, whose headers tell only what differs from the event before; and
-// sequence points, which end a region: stack numbers start again, and the writer records how many events each
-// thread has written, so that lost ones can be counted.
+// A file is a header (clock, process) and a sequence of blocks: metadata, which describe the types
+// of events; stacks, which events refer to by number; events, whose headers tell only what differs
+// from the event before; and sequence points, which end a region: stack numbers start again, and
+// the writer records how many events each thread has written, so that lost ones can be counted.
 //
 //	version                   written by                       read  written
 //	1  netperf                .NET Core 2.0 previews           yes   as 4

@@ -282,7 +282,8 @@ type Metadata struct {
 	unfitBytes int64
 }
 
-// open reports whether any payload may be one of the type: its source says what it writes, and need not keep to it.
+// open reports whether any payload may be one of the type: its source says what it writes, and need
+// not keep to it.
 func (m *Metadata) open() bool {
 	return (m.layout == nil || !m.layout.BuiltIn) && m.Role == RoleNone
 }

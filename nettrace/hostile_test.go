@@ -172,7 +172,8 @@ func TestOverlappingBlocks(t *testing.T) {
 	})
 }
 
-// What is looked for, counted or taken back at each place of damage must not cost as much as the file is long.
+// What is looked for, counted or taken back at each place of damage must not cost as much as the
+// file is long.
 func TestManyDamages(t *testing.T) {
 	v4, v6 := unhex(t, knownV4), unhex(t, knownV6)[:20+4+0x35]
 	v4, defined := v4[:102], v4[:bytes.Index(v4, []byte("StackBlock"))-16]

@@ -9,8 +9,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What a list of labels tells of its event, and that it tells the same when it is written again. Recorders of before April 2026
-// wrote the version and the opcode as numbers without zigzag; others may have numbers of these names that say something else.
+// What a list of labels tells of its event, and that it tells the same when it is written again.
+// Recorders of before April 2026 wrote the version and the opcode as numbers without zigzag; others
+// may have numbers of these names that say something else.
 func TestLabelLists(t *testing.T) {
 	str := func(s string) []byte { return append(binary.AppendUvarint(nil, uint64(len(s))), s...) }
 	number := func(key string, raw uint64) []byte {

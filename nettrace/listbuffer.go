@@ -5,8 +5,9 @@ import (
 	"hash/maphash"
 )
 
-// A listBuffer collects stacks or label lists for a block, those that are equal in a region once. They stay where they
-// are put until they are written: most of a file with stacks is what stands here. What was written is known by its hash.
+// A listBuffer collects stacks or label lists for a block, those that are equal in a region once.
+// They stay where they are put until they are written: most of a file with stacks is what stands
+// here. What was written is known by its hash.
 type listBuffer struct {
 	sized  bool // the size of an entry stands before it
 	ids    map[listHash]uint32
@@ -16,8 +17,8 @@ type listBuffer struct {
 	size   int      // bytes that wait
 }
 
-// A listHash tells entries apart. Its seeds are others in each process: that two of a million are taken for one is less
-// likely than one in 10 to the power of 26.
+// A listHash tells entries apart. Its seeds are others in each process: that two of a million are
+// taken for one is less likely than one in 10 to the power of 26.
 type listHash [2]uint64
 
 var listSeeds = [len(listHash{})]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}

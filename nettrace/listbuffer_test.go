@@ -8,8 +8,9 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// TestListBuffer holds that equal entries have one id within a region, whether they are written already or not, that they
-// are written in the order of their ids, and that no more memory is kept than what waited at once takes.
+// TestListBuffer holds that equal entries have one id within a region, whether they are written
+// already or not, that they are written in the order of their ids, and that no more memory is kept
+// than what waited at once takes.
 func TestListBuffer(t *testing.T) {
 	for _, sized := range []bool{false, true} {
 		l := listBuffer{sized: sized}

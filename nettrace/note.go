@@ -61,7 +61,8 @@ func (r *Reader) noted(m *Metadata) {
 	}
 }
 
-// checkSum compares the checksum of what was read with the one noted. The block of the note is not consumed yet.
+// checkSum compares the checksum of what was read with the one noted. The block of the note is not
+// consumed yet.
 func (r *Reader) checkSum(m *Metadata) {
 	r.sumSeen = true
 	var n int64

@@ -78,9 +78,9 @@ var noIDs activityIDs
 // that starts inside can be decoded without looking for the end at each step.
 const blockPad = 128
 
-// A row is a decoded event header. It is one line of a processor's cache, as rows are what goes from one processor to
-// another. It is filled in field by field: a copy of one that was filled in just now has the processor wait, as it
-// forwards no load of 16 bytes from two stores of 8.
+// A row is a decoded event header. It is one line of a processor's cache, as rows are what goes
+// from one processor to another. It is filled in field by field: a copy of one that was filled in
+// just now has the processor wait, as it forwards no load of 16 bytes from two stores of 8.
 type row struct {
 	time    int64
 	meta    *Metadata
@@ -101,7 +101,8 @@ type row struct {
 // at is where the event begins in block.buf.
 func (r *row) at() uint32 { return r.payload - uint32(r.header) }
 
-// rowFacts are what several checks ask of all rows of a block, found in one pass: most blocks pass the checks by these alone.
+// rowFacts are what several checks ask of all rows of a block, found in one pass: most blocks pass
+// the checks by these alone.
 type rowFacts struct {
 	first, last int64 // the least and the greatest time
 	odd         bool  // there is an event whose type is not defined, or was hit

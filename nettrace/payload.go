@@ -295,10 +295,10 @@ func (l *Layout) AppendValues(dst []Value, payload []byte, pointerSize int) ([]V
 	return dst, c.err
 }
 
-// locate makes texts of the numbers that tell where one stands behind the fields, which end at end. The kernel's __data_loc
-// and __rel_loc fields are declared as numbers (nettrace.md section 5.4): the low half is the position from the start of the
-// record, or from behind the field, the high half the size with the zero at the end. What does not lead to such a text
-// stays a number.
+// locate makes texts of the numbers that tell where one stands behind the fields, which end at end.
+// The kernel's __data_loc and __rel_loc fields are declared as numbers (nettrace.md section 5.4):
+// the low half is the position from the start of the record, or from behind the field, the high
+// half the size with the zero at the end. What does not lead to such a text stays a number.
 func locate(values []Value, fields []Field, payload []byte, end int) {
 	record := 0 // where it starts: the recorder may put a value of its own before
 	if f := &fields[0]; f.Type == TypeVaruint && f.Name == "Value" {
@@ -319,8 +319,9 @@ func locate(values []Value, fields []Field, payload []byte, end int) {
 	}
 }
 
-// textAt returns the text that takes size bytes of a payload from at on, with a zero behind it. It stands behind the fields,
-// at the end of which up to 7 bytes are left for what is aligned there, or behind another one.
+// textAt returns the text that takes size bytes of a payload from at on, with a zero behind it. It
+// stands behind the fields, at the end of which up to 7 bytes are left for what is aligned there,
+// or behind another one.
 func textAt(payload []byte, end, at, size int) ([]byte, bool) {
 	if size == 0 || at < end || at+size > len(payload) || at >= end+8 && payload[at-1] != 0 {
 		return nil, false
@@ -334,9 +335,10 @@ func textAt(payload []byte, end, at, size int) ([]byte, bool) {
 	return text, payload[at+size-1] == 0 && utf8.Valid(text)
 }
 
-// Rest returns what lies in the payload behind its values, as AppendValues has appended them, up to the first text that a
-// number locates: a recorder of v6 declares the fields up to the first that it cannot express. Zeros at the end are left
-// out. Nil in other versions, where newer events have more fields than are known.
+// Rest returns what lies in the payload behind its values, as AppendValues has appended them, up to
+// the first text that a number locates: a recorder of v6 declares the fields up to the first that
+// it cannot express. Zeros at the end are left out. Nil in other versions, where newer events have
+// more fields than are known.
 func (ev *Event) Rest(values []Value) []byte {
 	l := ev.Layout()
 	if ev.Metadata == nil || !ev.Metadata.row || l == nil || l.BuiltIn {

@@ -280,9 +280,10 @@ func (r *Reader) Read(ev *Event) error {
 	return nil
 }
 
-// ReadBatch is Read for up to n events, at least one, which Batch.Next fills in: for those who hand events to another
-// goroutine. It reads fewer only where it returns an error, which comes behind them. The events of b are valid until
-// the next call of Read or ReadBatch, unless Options.Hold says more.
+// ReadBatch is Read for up to n events, at least one, which Batch.Next fills in: for those who hand
+// events to another goroutine. It reads fewer only where it returns an error, which comes behind
+// them. The events of b are valid until the next call of Read or ReadBatch, unless Options.Hold
+// says more.
 func (r *Reader) ReadBatch(b *Batch, n int) error {
 	n = max(n, 1)
 	b.reset(r.lastTime)
@@ -475,8 +476,9 @@ func (r *Reader) mayKeep(n, count int) bool {
 	return true
 }
 
-// free returns which of n that are free, the newest last, is used next; -1: none. What another processor has just read is in
-// its caches, and to write there takes several times as long: of that some rest, and the oldest is used.
+// free returns which of n that are free, the newest last, is used next; -1: none. What another
+// processor has just read is in its caches, and to write there takes several times as long: of that
+// some rest, and the oldest is used.
 func (r *Reader) free(n int) int {
 	switch {
 	case r.opts.Hold < manyHeld:

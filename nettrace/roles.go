@@ -183,9 +183,9 @@ func (ev *Event) UniversalValue() (uint64, error) {
 	return v, c.Err()
 }
 
-// SwitchedOut returns for how long, ns, the thread of a cswitch event was off its CPU: from Event.Time on, as the event is
-// written when the thread comes back, with the time at which it had left (one-collect, helpers/exporting/os/linux.rs).
-// 0 if the payload does not tell.
+// SwitchedOut returns for how long, ns, the thread of a cswitch event was off its CPU: from
+// Event.Time on, as the event is written when the thread comes back, with the time at which it had
+// left (one-collect, helpers/exporting/os/linux.rs). 0 if the payload does not tell.
 func (r *Reader) SwitchedOut(ev *Event) int64 {
 	v, err := ev.UniversalValue()
 	if err != nil || v >= 1<<62 {

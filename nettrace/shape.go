@@ -25,8 +25,8 @@ func init() {
 	}
 }
 
-// nameless are the providers that write their events without names; what has one is of an EventSource, whatever
-// that is called.
+// nameless are the providers that write their events without names; what has one is of an
+// EventSource, whatever that is called.
 var nameless = map[string]bool{ProviderRuntime: true, providerRundown: true, providerPrivate: true, providerStress: true, ProviderSampler: true}
 
 // knownProvider returns the provider whose name differs from this one in one bit; "" if none does.
@@ -175,7 +175,8 @@ func (r *Reader) recognise(blk *block) {
 	}
 }
 
-// shapeOf returns the type that all events of a definition in a block, the first of which is row from, look like; nil if there is none.
+// shapeOf returns the type that all events of a definition in a block, the first of which is row
+// from, look like; nil if there is none.
 func (r *Reader) shapeOf(blk *block, from int, m *Metadata) *Metadata {
 	shapes := recordedShapes
 	if r.h.Version == 6 {
@@ -211,8 +212,8 @@ func (r *Reader) fitsAll(blk *block, from int, m, like *Metadata, s *eventShape)
 	return sure
 }
 
-// retype gives the events of one definition another one, from here on. The old one stays as it is: events that were
-// read before have it.
+// retype gives the events of one definition another one, from here on. The old one stays as it is:
+// events that were read before have it.
 func (r *Reader) retype(blk *block, from, to *Metadata) {
 	n, first := 0, -1
 	for i := range blk.rows {

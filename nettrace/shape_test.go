@@ -81,8 +81,8 @@ func TestKnownProvider(t *testing.T) {
 	}
 }
 
-// TestNamedIsNoRuntime holds that a provider of somebody's own, one letter off the runtime's, stays what it is: the
-// runtime's events have no names.
+// TestNamedIsNoRuntime holds that a provider of somebody's own, one letter off the runtime's, stays
+// what it is: the runtime's events have no names.
 func TestNamedIsNoRuntime(t *testing.T) {
 	const own = "Microsoft-Windows-DotNETRuntimd" // e and d are one bit apart
 	require.Equal(t, ProviderRuntime, knownProvider(own))

@@ -78,8 +78,8 @@ func (r *Reader) endStretch(at int64) {
 }
 
 // An owed is what stands in front of a block of events. The runtime writes a stack and a definition
-// for the first event that has it, and both before the block that this event is in: all of them are used in it,
-// but for the last ones, whose event may begin the block behind.
+// for the first event that has it, and both before the block that this event is in: all of them are
+// used in it, but for the last ones, whose event may begin the block behind.
 type owed struct {
 	stacks []owedStacks
 	metas  []*Metadata
@@ -128,7 +128,8 @@ func (r *Reader) oweMetas(metas []*Metadata, at int64) {
 	o.metas = append(o.metas, metas[:len(metas)-1]...)
 }
 
-// follows reports whether a block of events is missing in front of one in which so many events are lost. It is told.
+// follows reports whether a block of events is missing in front of one in which so many events are
+// lost. It is told.
 func (r *Reader) follows(blk *block, lost uint32) (missing bool) {
 	if r.h.Version != 4 {
 		return false

@@ -242,7 +242,8 @@ func appendStringUTF16(dst []byte, s string) []byte {
 // numbers are given anew, with a gap of ev.Lost before the event.
 func (w *Writer) Write(ev *Event) error { return w.write(ev, false) }
 
-// write is Write. recorded says that the StackKey is that of the Stack, and so it does in all events of which it says so.
+// write is Write. recorded says that the StackKey is that of the Stack, and so it does in all
+// events of which it says so.
 func (w *Writer) write(ev *Event, recorded bool) error {
 	if w.err != nil {
 		return w.err

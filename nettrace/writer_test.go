@@ -107,8 +107,8 @@ func TestRewriteCorpus(t *testing.T) {
 	}
 }
 
-// TestWriteFarOffsets: blocks of a file of many GiB begin at multiples of 4 as those of a small one do, and its checksum
-// tells all that stands before it.
+// TestWriteFarOffsets: blocks of a file of many GiB begin at multiples of 4 as those of a small one
+// do, and its checksum tells all that stands before it.
 func TestWriteFarOffsets(t *testing.T) {
 	const far = 5 << 32
 	r, err := NewReader(bytes.NewReader(testFile(t, "probe9.nettrace.gz")), nil)
@@ -302,8 +302,8 @@ func TestWriteNewMetadata(t *testing.T) {
 	}
 }
 
-// What edit makes of stacks arrives, whatever stack of the same number was copied before it, over many regions of the input
-// and of the copy.
+// What edit makes of stacks arrives, whatever stack of the same number was copied before it, over
+// many regions of the input and of the copy.
 func TestCopyEditedStacks(t *testing.T) {
 	for _, name := range []string{"probe9.nettrace.gz", "v6-nosymbols.nettrace.gz"} {
 		t.Run(name, func(t *testing.T) {
@@ -339,7 +339,8 @@ func TestCopyEditedStacks(t *testing.T) {
 	}
 }
 
-// TestCopyEditedPayload: what edit makes of payloads is looked at, although those of the Reader are known to fit.
+// TestCopyEditedPayload: what edit makes of payloads is looked at, although those of the Reader are
+// known to fit.
 func TestCopyEditedPayload(t *testing.T) {
 	r, err := NewReader(bytes.NewReader(testFile(t, "probe9.nettrace.gz")), nil)
 	require.NoError(t, err)
@@ -367,7 +368,8 @@ func TestCopyEditedPayload(t *testing.T) {
 	require.Equal(t, short, r.Salvage().LeftOut)
 }
 
-// TestCopyOfHeaders: a copy of which nobody looks at the events is the same as one that is made of them, damage or not.
+// TestCopyOfHeaders: a copy of which nobody looks at the events is the same as one that is made of
+// them, damage or not.
 func TestCopyOfHeaders(t *testing.T) {
 	copied := func(data []byte, edit func(*Event) bool) []byte {
 		r, err := NewReader(bytes.NewReader(data), nil)
@@ -431,8 +433,8 @@ func TestStackAgain(t *testing.T) {
 	assert.Equal(t, []uint64{9}, Stack{}.Again([]uint64{9}).AppendTo(nil))
 }
 
-// TestWriteManyDefinitions: definitions of 70 MB before the first block of events is full are several blocks, none larger
-// than a Reader takes.
+// TestWriteManyDefinitions: definitions of 70 MB before the first block of events is full are
+// several blocks, none larger than a Reader takes.
 func TestWriteManyDefinitions(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, &Header{Version: 4, PointerSize: 8, Frequency: 1e9, SyncQPC: 1})

@@ -6,7 +6,8 @@ import (
 	"github.com/tracefix/tracefix/internal/spool"
 )
 
-// A beside is a list of what a thread has beside its samples, in their order. The zero value is empty and keeps all in memory.
+// A beside is a list of what a thread has beside its samples, in their order. The zero value is
+// empty and keeps all in memory.
 type beside[T any] struct {
 	spool *Spool
 	list  *spool.List[T] // nil: there are none

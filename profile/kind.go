@@ -2,11 +2,12 @@ package profile
 
 import "strings"
 
-// SampledCPUs is what a file of sums says that has no other place for it: samples were taken on CPUs, whatever code ran.
+// SampledCPUs is what a file of sums says that has no other place for it: samples were taken on
+// CPUs, whatever code ran.
 const SampledCPUs = "samples were taken on CPUs"
 
-// KindOf says what code a method is by its names, for files that tell nothing else. What has arguments is managed code;
-// what lies in an image of Linux is not, whatever it is called.
+// KindOf says what code a method is by its names, for files that tell nothing else. What has
+// arguments is managed code; what lies in an image of Linux is not, whatever it is called.
 func KindOf(m Method) FrameKind {
 	switch {
 	case isAddress(m.Name), m.Name == "?", strings.HasSuffix(m.Name, "!?"):

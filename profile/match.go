@@ -15,8 +15,8 @@ type ActivityMatcher struct {
 	paths []activityPath
 }
 
-// An activityPath is a path that is asked for, of one process or of any: //1/2, or as PerfView prints those of
-// other processes, /#4297/1/2/.
+// An activityPath is a path that is asked for, of one process or of any: //1/2, or as PerfView
+// prints those of other processes, /#4297/1/2/.
 type activityPath struct {
 	process uint32 // 0: any
 	numbers string // 1/2
@@ -83,8 +83,9 @@ func (m *ActivityMatcher) Name(provider, name string) bool {
 	return name != "" && slices.ContainsFunc(m.names, func(p string) bool { return text.Match(p, name) || text.Match(p, provider+"/"+name) })
 }
 
-// Path reports whether the path of an activity, //1/2/3, is asked for, or one above it. The process is that in
-// its id, 0 if that is not known. Below an overflowed path, //1/2$7, nobody knows what is.
+// Path reports whether the path of an activity, //1/2/3, is asked for, or one above it. The process
+// is that in its id, 0 if that is not known. Below an overflowed path, //1/2$7, nobody knows what
+// is.
 func (m *ActivityMatcher) Path(process uint32, path string) bool {
 	path = strings.TrimPrefix(path, "//")
 	for i := range m.paths {

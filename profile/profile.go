@@ -31,8 +31,9 @@ type Meta struct {
 	Repaired bool
 	Earlier  Earlier // what the file says of that repair
 
-	// Untyped is set where the recorder called nearly all samples external: see TypeTally. A Timing then gives samples
-	// the types that their stacks tell; they themselves have the ones that were recorded.
+	// Untyped is set where the recorder called nearly all samples external: see TypeTally. A Timing
+	// then gives samples the types that their stacks tell; they themselves have the ones that were
+	// recorded.
 	Untyped bool
 
 	// What was met while reading.
@@ -160,7 +161,8 @@ type Profile struct {
 	Names   []string
 }
 
-// PutAside is for who has appended all samples: those that stayed in memory go to the Spool too, where it has most of them.
+// PutAside is for who has appended all samples: those that stayed in memory go to the Spool too,
+// where it has most of them.
 func (p *Profile) PutAside() {
 	for _, t := range p.Threads {
 		if t.Samples.spool.Much() {

@@ -191,8 +191,8 @@ func TestUvarint(t *testing.T) {
 	}
 }
 
-// BenchmarkCursor reads samples of which all, or one in eight, have another stack than the one before, as threads
-// that work and such that wait do.
+// BenchmarkCursor reads samples of which all, or one in eight, have another stack than the one
+// before, as threads that work and such that wait do.
 func BenchmarkCursor(b *testing.B) {
 	for _, bench := range []struct {
 		name string

@@ -89,8 +89,8 @@ func (l *Repairs) AppendRun(r Repair, n int) {
 	l.last = run
 }
 
-// pack puts the newest run behind the others: how far behind the one before it begins, its length, by how much its stack
-// differs, and the number of its kind, or 0 and its kind.
+// pack puts the newest run behind the others: how far behind the one before it begins, its length,
+// by how much its stack differs, and the number of its kind, or 0 and its kind.
 func (l *Repairs) pack() {
 	run, before := &l.last, &l.packed
 	kind := l.number[run.kind]
@@ -277,7 +277,8 @@ func (c *RepairCursor) kind(k *repairKind) {
 	c.rest = c.rest[3+4*len(k.confidence):]
 }
 
-// fetch gets a chunk from the spool. Behind one that cannot be read there are no repairs, and the spool has the error.
+// fetch gets a chunk from the spool. Behind one that cannot be read there are no repairs, and the
+// spool has the error.
 func (c *RepairCursor) fetch(chunk *repairChunk) bool {
 	c.buf = slices.Grow(c.buf[:0], chunk.size)[:chunk.size]
 	c.rest = c.buf

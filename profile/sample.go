@@ -111,8 +111,8 @@ type chunk struct {
 	size, n int32 // bytes and samples there
 }
 
-// The first manyChunks of a list of samples, repairs or stretches of work have chunkSize bytes, the others largeChunk:
-// of what is on disk the list of chunks stays in memory.
+// The first manyChunks of a list of samples, repairs or stretches of work have chunkSize bytes, the
+// others largeChunk: of what is on disk the list of chunks stays in memory.
 const (
 	chunkSize  = 8 << 10
 	largeChunk = 32 << 10
@@ -130,18 +130,20 @@ func sizeOfChunk(k int) int {
 // slotOf is what a chunk of a size has in the file, so that it may grow a little when it is edited.
 func slotOf(size int) int { return size + size/4 }
 
-// A Spool keeps samples and repairs of a profile out of memory: what its threads have beyond some megabytes goes to a
-// file, and where there is one, so does what is changed. The zero value and nil keep all in memory. It may be used by several
-// goroutines, and for several profiles. Its fields are
+// A Spool keeps samples and repairs of a profile out of memory: what its threads have beyond some
+// megabytes goes to a file, and where there is one, so does what is changed. The zero value and nil
+// keep all in memory. It may be used by several goroutines, and for several profiles. Its fields
+// are
 //
 //	Create func() (SpoolFile, error) // makes the file when it is needed; an *os.File is one, and removing it is the caller's
 //	Memory int64                     // how many bytes stay in memory; 0: 6 MiB
 //
-// Where there is no file to be had, or no room in it, all stays in memory; its method Err tells of what could not be read
-// again, as Profile.Err does.
+// Where there is no file to be had, or no room in it, all stays in memory; its method Err tells of
+// what could not be read again, as Profile.Err does.
 type Spool = spool.Spool
 
-// A SpoolFile is what a Spool writes to and reads from, at several places at once: an io.ReaderAt and io.WriterAt.
+// A SpoolFile is what a Spool writes to and reads from, at several places at once: an io.ReaderAt
+// and io.WriterAt.
 type SpoolFile = spool.File
 
 // packed is what a sample is told apart from the one before by: a number, whose lowest
@@ -243,8 +245,8 @@ func (p *packed) next(b []byte, s *Sample) []byte {
 	return b
 }
 
-// uvarint is binary.Uvarint. What takes up to four bytes, as hardly anything in a sample takes more, is read without
-// a loop: how long it is cannot be foreseen.
+// uvarint is binary.Uvarint. What takes up to four bytes, as hardly anything in a sample takes
+// more, is read without a loop: how long it is cannot be foreseen.
 func uvarint(b []byte) (uint64, int) {
 	if len(b) >= 4 {
 		if v, n := short(binary.LittleEndian.Uint32(b)); n > 0 {
@@ -264,8 +266,8 @@ func short(w uint32) (v uint64, n int) {
 	return uint64(w&0x7f | w>>1&0x3f80 | w>>2&0x1fc000 | w>>3&0xfe00000), bits.TrailingZeros32(ends)>>3 + 1
 }
 
-// mayRepeat reports whether the sample that b begins with differs from the one before in its time alone, which
-// short can tell if it is near.
+// mayRepeat reports whether the sample that b begins with differs from the one before in its time
+// alone, which short can tell if it is near.
 func (p *packed) mayRepeat(b []byte) bool {
 	return len(b) > 4 && b[0] == 0 && p.flags&(hasMore|hasTime|hasDur) == hasTime
 }
@@ -303,7 +305,8 @@ func (l *Samples) putAside(k int, b []byte, n int) bool {
 	return true
 }
 
-// putAllAside puts aside what was kept in memory while nobody knew how much there would be, if most is on disk.
+// putAllAside puts aside what was kept in memory while nobody knew how much there would be, if most
+// is on disk.
 func (l *Samples) putAllAside() {
 	for k := range max(0, len(l.chunks)-1) {
 		if c := &l.chunks[k]; c.at == 0 {
@@ -509,8 +512,8 @@ func (l *Samples) All() iter.Seq2[int, Sample] {
 	return func(yield func(int, Sample) bool) {
 		c := l.Cursor()
 		var s Sample
-		// s is copied field by field: a copy at once of what was just written field by field keeps a processor
-		// waiting, as long as it takes to read the next sample.
+		// s is copied field by field: a copy at once of what was just written field by field keeps
+		// a processor waiting, as long as it takes to read the next sample.
 		for i := 0; c.Read(&s) && yield(i, Sample{s.Time, s.Dur, s.Stack, s.Type, s.Cut, s.Suspect, s.Fresh, s.Hidden}); i++ {
 		}
 	}
@@ -572,8 +575,8 @@ func (c *Cursor) Seek(i int) {
 	}
 }
 
-// SkipTo moves on towards the first sample at or behind a time, as far as that takes no reading of samples: what it
-// passes over is before that time. Where samples are in no order it does not move.
+// SkipTo moves on towards the first sample at or behind a time, as far as that takes no reading of
+// samples: what it passes over is before that time. Where samples are in no order it does not move.
 func (c *Cursor) SkipTo(time int64) {
 	if c.loose {
 		return
@@ -600,8 +603,8 @@ func (c *Cursor) Read(s *Sample) bool {
 	}
 	c.index++
 	s.Dur, s.Suspect, s.Fresh, s.Hidden = 0, 0, 0, false // the rest is always told
-	// Most samples differ from the one before in their time alone. To foresee that, and so where the next one begins,
-	// takes half the time of finding it out.
+	// Most samples differ from the one before in their time alone. To foresee that, and so where
+	// the next one begins, takes half the time of finding it out.
 	if p := &c.state; p.mayRepeat(c.b) {
 		if d, n := short(binary.LittleEndian.Uint32(c.b[1:])); n > 0 {
 			c.b = c.b[1+n:]

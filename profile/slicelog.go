@@ -13,7 +13,8 @@ import (
 // A SliceLog keeps slices in few bytes until somebody asks for them; of their threads it keeps
 // nothing. The zero value is empty.
 type SliceLog struct {
-	// Spool takes what some megabytes of memory have no room for; nil: all stays there. It is set before the first Add.
+	// Spool takes what some megabytes of memory have no room for; nil: all stays there. It is set
+	// before the first Add.
 	Spool *Spool
 
 	log    spool.Log
@@ -27,7 +28,8 @@ type SlicePlace int64
 
 const (
 	sliceMemory = 4 << 20
-	// firstRead is how many bytes are read of slices whose size is not known: as many as a request and its phases take.
+	// firstRead is how many bytes are read of slices whose size is not known: as many as a request
+	// and its phases take.
 	firstRead = 256
 	// maxWords and maxWord bound what is kept once of many strings that may all differ.
 	maxWords = 4096

@@ -38,10 +38,12 @@ const (
 	runPeriods  = 2
 	// defaultPeriod is that of EventPipe's sampler.
 	defaultPeriod = 1_000_000 // ns
-	// leastTick is that of perf's cpu-clock (perf_swevent_start_hrtimer of Linux): less is another unit, or damage.
+	// leastTick is that of perf's cpu-clock (perf_swevent_start_hrtimer of Linux): less is another
+	// unit, or damage.
 	leastTick = 10_000 // ns
-	// mostTicks is how many samples a busy thread may have in the time between two that the trace tells. One that is moved
-	// from CPU to CPU, each of which ticks by itself, has a quarter of its gaps below 0.29 of that time.
+	// mostTicks is how many samples a busy thread may have in the time between two that the trace
+	// tells. One that is moved from CPU to CPU, each of which ticks by itself, has a quarter of its
+	// gaps below 0.29 of that time.
 	mostTicks = 8
 )
 
@@ -194,10 +196,11 @@ func (g *Gaps) lowerQuartile() int64 {
 // slowestTick is of a profiler that looks 19 times a second; who looks less often is not met.
 const slowestTick = 60_000_000
 
-// tick is how often CPUs were sampled, by the times between two samples of a thread: those of a thread that runs on are
-// near to it, others are as far apart as the thread ran, which is seldom twice the same. It is the least time that a tenth
-// of them are near to: of threads that are moved at each tick that is more than half of it. Where there is none no thread
-// ran for long, and it is that of collect-linux, or less.
+// tick is how often CPUs were sampled, by the times between two samples of a thread: those of a
+// thread that runs on are near to it, others are as far apart as the thread ran, which is seldom
+// twice the same. It is the least time that a tenth of them are near to: of threads that are moved
+// at each tick that is more than half of it. Where there is none no thread ran for long, and it is
+// that of collect-linux, or less.
 func (g *Gaps) tick() int64 {
 	if g.n < 4 {
 		return 0
@@ -368,8 +371,8 @@ func (t *Timing) Span(th *Thread) (first, last int64) {
 	return first, last
 }
 
-// cursorAt returns a cursor before the first stretch of a chunk of a thread whose samples are not loose. Whether
-// that stretch is joined to the one before it does not tell.
+// cursorAt returns a cursor before the first stretch of a chunk of a thread whose samples are not
+// loose. Whether that stretch is joined to the one before it does not tell.
 func (t *Timing) cursorAt(th *Thread, chunk int) StretchCursor {
 	l := &th.Samples
 	s := StretchCursor{t: t, th: th, c: Cursor{chunks: l.chunks[chunk:], spool: l.spool}, breaks: th.Breaks, index: l.chunks[chunk].first}
@@ -436,7 +439,8 @@ func (s *StretchCursor) ReadRun(st *Stretch, least int64) bool {
 	if len(s.breaks) > 0 {
 		until = s.breaks[0] // behind s.next, else it would not be joined
 	}
-	// s.next was the last that s.c read. What ends in the same chunk needs no look at all that endOf looks at.
+	// s.next was the last that s.c read. What ends in the same chunk needs no look at all that
+	// endOf looks at.
 	b, at, read := s.c.b, s.next.Time, 0
 	for s.c.state.mayRepeat(b) {
 		v, n := short(binary.LittleEndian.Uint32(b[1:]))

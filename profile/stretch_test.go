@@ -215,8 +215,8 @@ func TestSkipTo(t *testing.T) {
 	require.Greater(t, skipped, 50_000)
 }
 
-// How often CPUs were sampled is not told by every text. A machine that was idle does not tell it either, and its waits are
-// no CPU time.
+// How often CPUs were sampled is not told by every text. A machine that was idle does not tell it
+// either, and its waits are no CPU time.
 func TestTickUntold(t *testing.T) {
 	const ms = int64(1e6)
 	gaps := map[string]func(i int64) int64{

@@ -2,8 +2,8 @@ package profile
 
 import "github.com/tracefix/tracefix/internal/spool"
 
-// TaskMarks are what events tell of the tasks of a thread, in the order in which they were written. The zero value is empty and
-// keeps all in memory.
+// TaskMarks are what events tell of the tasks of a thread, in the order in which they were written.
+// The zero value is empty and keeps all in memory.
 type TaskMarks struct{ beside[TaskMark] }
 
 // TaskMarksIn returns an empty list that may put marks aside.
@@ -15,8 +15,8 @@ func (l *TaskMarks) Cursor() TaskCursor { return TaskCursor{l.cursor()} }
 // A TaskCursor reads marks in order.
 type TaskCursor struct{ marks spool.Cursor[TaskMark] }
 
-// Before returns the next mark if its Sample is before another one, nil if it is not or there is none. It is valid until the
-// next call.
+// Before returns the next mark if its Sample is before another one, nil if it is not or there is
+// none. It is valid until the next call.
 func (c *TaskCursor) Before(sample int) *TaskMark {
 	m := c.marks.Peek()
 	if m == nil || int(m.Sample) >= sample {

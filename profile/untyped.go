@@ -7,13 +7,14 @@ import (
 	"github.com/tracefix/tracefix/internal/waits"
 )
 
-// A TypeTally finds out whether a recorder told managed code from the rest. Two did not: the sampler of .NET 9 and 10
-// called nearly all samples external until dotnet/runtime#123996 was mended, and on Windows that of .NET 5 and older
-// did (dotnet/runtime#45179).
+// A TypeTally finds out whether a recorder told managed code from the rest. Two did not: the
+// sampler of .NET 9 and 10 called nearly all samples external until dotnet/runtime#123996 was
+// mended, and on Windows that of .NET 5 and older did (dotnet/runtime#45179).
 //
-// A thread that waits shows one stack again and again. Of the samples that show another stack than the one before, or
-// managed code, at least 57 in 100 are managed in 34 recordings of runtimes that tell, and at most 4.1 in 100 in 13 of
-// runtimes that do not. A program in native code may have as few, so that of other runtimes hardly any may be managed.
+// A thread that waits shows one stack again and again. Of the samples that show another stack than
+// the one before, or managed code, at least 57 in 100 are managed in 34 recordings of runtimes that
+// tell, and at most 4.1 in 100 in 13 of runtimes that do not. A program in native code may have as
+// few, so that of other runtimes hardly any may be managed.
 type TypeTally struct {
 	managed, moved int64
 	suspect        bool
@@ -22,8 +23,8 @@ type TypeTally struct {
 const (
 	// leastMoved is how many external samples with another stack it takes to judge.
 	leastMoved = 200
-	// leastManaged is the share of managed ones below which nothing was told, leastOfSuspects that of versions that
-	// are known for it.
+	// leastManaged is the share of managed ones below which nothing was told, leastOfSuspects that
+	// of versions that are known for it.
 	leastManaged, leastOfSuspects = 0.01, 0.1
 )
 
@@ -65,7 +66,8 @@ func (t *TypeTally) Untyped() bool {
 	return t.moved >= leastMoved && float64(t.managed) < least*float64(t.managed+t.moved)
 }
 
-// Told reports whether so many samples are managed that more are not needed to know that the recorder told them.
+// Told reports whether so many samples are managed that more are not needed to know that the
+// recorder told them.
 func (t *TypeTally) Told() bool {
 	return t.managed >= leastMoved && float64(t.managed) >= leastOfSuspects*float64(t.managed+t.moved)
 }
@@ -74,7 +76,8 @@ func (t *TypeTally) Told() bool {
 const UntypedNote = "the runtime marked nearly all samples as native code or waiting, those of managed code too, as .NET 9 and 10 did before dotnet/runtime#123996 was mended: " +
 	"what stands in no wait, lock or call of the system counts as managed code here; a newer runtime tells"
 
-// blocked marks the methods at which a thread is held to wait or to be in native code where the recorder did not tell.
+// blocked marks the methods at which a thread is held to wait or to be in native code where the
+// recorder did not tell.
 func (t *Table) blocked() []bool {
 	out := make([]bool, t.Methods())
 	for i := range out {
@@ -83,7 +86,8 @@ func (t *Table) blocked() []bool {
 	return out
 }
 
-// blocks reports whether m waits, locks or calls the system. What has no name is mostly a stub on the way to such.
+// blocks reports whether m waits, locks or calls the system. What has no name is mostly a stub on
+// the way to such.
 func (m Method) blocks() bool {
 	if m.Kind != Managed || strings.HasPrefix(m.Name, "0x") || m.Name == "?" {
 		return true

@@ -41,7 +41,8 @@ type Value struct {
 	Amount float64 // in the unit of the weight
 }
 
-// Values are what samples of a thread weigh, in the order of the samples. The zero value is empty and keeps all in memory.
+// Values are what samples of a thread weigh, in the order of the samples. The zero value is empty
+// and keeps all in memory.
 type Values struct{ beside[Value] }
 
 // ValuesIn returns an empty list that may put values aside.
@@ -66,7 +67,8 @@ type ValueCursor struct {
 	found  []Value
 }
 
-// Of returns what the sample with this index weighs, until the next call; of none before one that was asked for.
+// Of returns what the sample with this index weighs, until the next call; of none before one that
+// was asked for.
 func (c *ValueCursor) Of(index int) []Value {
 	c.found = c.found[:0]
 	for {

@@ -53,7 +53,8 @@ func TestValues(t *testing.T) {
 
 func ptr[T any](x T) *T { return &x }
 
-// Samples of other events go when they are evidence no more, but for those that have values, which stay theirs.
+// Samples of other events go when they are evidence no more, but for those that have values, which
+// stay theirs.
 func TestDropEvidence(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	spool := input.Aside(1)

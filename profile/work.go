@@ -26,8 +26,8 @@ type Activity struct {
 // Activities is a list of activities, some 50 bytes each; a parent comes before its children. The
 // zero value is empty.
 type Activities struct {
-	// Paths returns the path of an activity, //1/2/3, by its ID, and the process that stands in that; the id as
-	// text and 0 where it holds no path. nil: nobody does.
+	// Paths returns the path of an activity, //1/2/3, by its ID, and the process that stands in
+	// that; the id as text and 0 where it holds no path. nil: nobody does.
 	Paths func(id [16]byte) (process uint32, path string)
 	// Spool takes all but some megabytes; set before the first Add. nil: all stay in memory.
 	Spool *Spool
@@ -293,7 +293,8 @@ func (c *WorkCursor) next() bool {
 	return c.on
 }
 
-// more goes to the next piece. It is empty behind the last one, and if it cannot be read; see the Spool's Err.
+// more goes to the next piece. It is empty behind the last one, and if it cannot be read; see the
+// Spool's Err.
 func (c *WorkCursor) more() {
 	switch {
 	case len(c.pieces) > 0:

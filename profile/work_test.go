@@ -72,8 +72,8 @@ func onDisk(t *testing.T) *Spool {
 	return &Spool{Memory: 1, Create: func() (SpoolFile, error) { return f, nil }}
 }
 
-// Stretches that do not fit into memory are those that do, also for several who read at once; of what cannot be read any more
-// nothing is told.
+// Stretches that do not fit into memory are those that do, also for several who read at once; of
+// what cannot be read any more nothing is told.
 func TestWorksOnDisk(t *testing.T) {
 	var here Works
 	there := Works{Spool: onDisk(t)}

@@ -25,7 +25,8 @@ type Contention struct {
 	over bool // events of the thread were lost since: a stop may be that of another one
 }
 
-// Wait is the time waited, 0 if the stop is missing, or is of before the start in a file whose events are out of order.
+// Wait is the time waited, 0 if the stop is missing, or is of before the start in a file whose
+// events are out of order.
 func (c *Contention) Wait() int64 {
 	if c.Stop == Unknown {
 		return 0
@@ -103,8 +104,8 @@ func (l *Contentions) stop(ev *nettrace.Event, ns int64) *Contention {
 	return open
 }
 
-// clocksDiffer is how far, ns, the runtime's own measure of a wait may be from the time between its events: a thread may lose
-// its processor in between.
+// clocksDiffer is how far, ns, the runtime's own measure of a wait may be from the time between its
+// events: a thread may lose its processor in between.
 const clocksDiffer = 1e6
 
 // Open returns the contentions that have no stop so far, in order of their starts.

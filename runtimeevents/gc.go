@@ -13,8 +13,8 @@ const Generations = 5
 // A GCReason says what started a collection: gc_reason of gc.h.
 type GCReason uint32
 
-// The reasons that mean that code asked for the collection, and one that is named alike: the runtime itself asks for
-// GCInducedLowMemory when the system has little memory left.
+// The reasons that mean that code asked for the collection, and one that is named alike: the
+// runtime itself asks for GCInducedLowMemory when the system has little memory left.
 const (
 	GCInduced           GCReason = 1
 	GCInducedNotForced  GCReason = 7
@@ -93,8 +93,9 @@ type Generation struct {
 	FragmentationBefore, Fragmentation, In, Out, Budget uint64
 }
 
-// Survival is the percentage of what was in the generation that survived; false if
-// nothing was there or the generation was not collected. Where HasSizes is false and nothing went Out it may be either.
+// Survival is the percentage of what was in the generation that survived; false if nothing was
+// there or the generation was not collected. Where HasSizes is false and nothing went Out it may be
+// either.
 func (g *Generation) Survival() (percent float64, ok bool) {
 	objects := g.Before - min(g.Before, g.FragmentationBefore)
 	if objects == 0 || g.Out == 0 && g.In == 0 && g.Before == g.After {
@@ -168,9 +169,9 @@ type Collection struct {
 	Stack uint32
 }
 
-// PauseTold reports whether the trace holds all of the pause. It lacks the restart where it ends within the pause, or lost
-// events, and the suspension where it begins within it. A background collection that has ended had two, and one that lost events
-// may have had.
+// PauseTold reports whether the trace holds all of the pause. It lacks the restart where it ends
+// within the pause, or lost events, and the suspension where it begins within it. A background
+// collection that has ended had two, and one that lost events may have had.
 func (g *GC) PauseTold() bool {
 	if g.within != nil {
 		return g.End != Unknown
@@ -202,8 +203,8 @@ func (g *GC) PauseIn(from, until int64) (sum int64) {
 	return max(0, sum)
 }
 
-// lacksPause reports whether it is a background collection with less than the two pauses that those have: it ended, or may
-// have ended unseen.
+// lacksPause reports whether it is a background collection with less than the two pauses that those
+// have: it ended, or may have ended unseen.
 func (g *GC) lacksPause() bool {
 	return g.Type == BackgroundGC && g.Concurrent && (g.End != Unknown || g.doubtful) && len(g.Pauses) < 2
 }
@@ -232,7 +233,8 @@ func (g *GC) Suspend() int64 {
 	return sum
 }
 
-// SuspendTold reports whether the trace shows for all pauses how long that took, and WakingTold how long waking did.
+// SuspendTold reports whether the trace shows for all pauses how long that took, and WakingTold how
+// long waking did.
 func (g *GC) SuspendTold() bool {
 	return g.each(func(s *Suspension) bool { return s.Suspended != Unknown })
 }
@@ -359,9 +361,9 @@ func (p *GCProcess) Unclaimed() []*Suspension {
 	return slices.DeleteFunc(slices.Clone(p.Suspensions), func(s *Suspension) bool { return s.by != nil })
 }
 
-// Collector is which one the process has, as far as the trace shows. Only server GC has several heaps; that it has one says
-// nothing, since server GC adapts their number from .NET 9 on and often needs no more. Then the thread on which collections are
-// made tells.
+// Collector is which one the process has, as far as the trace shows. Only server GC has several
+// heaps; that it has one says nothing, since server GC adapts their number from .NET 9 on and often
+// needs no more. Then the thread on which collections are made tells.
 func (p *GCProcess) Collector() Collector {
 	switch {
 	case p.severalHeaps || p.bySomeone > p.byAsker:
@@ -377,15 +379,15 @@ func (p *GCProcess) Server() bool { return p.Collector() == ServerCollector }
 
 // GCs collects the collections of all processes of a trace. The zero value is ready for use.
 type GCs struct {
-	// Other, if set, takes the suspensions for other reasons, which are not kept: the sampler suspends all threads a
-	// thousand times a second.
+	// Other, if set, takes the suspensions for other reasons, which are not kept: the sampler
+	// suspends all threads a thousand times a second.
 	Other func(*Suspension)
-	// Settled, if set, takes each collection as soon as no event can tell more of it, those of a process in order of their
-	// start, and at Finish those that are left. Neither these nor their suspensions are kept then: what Finish returns has
-	// the suspensions of no collection.
+	// Settled, if set, takes each collection as soon as no event can tell more of it, those of a
+	// process in order of their start, and at Finish those that are left. Neither these nor their
+	// suspensions are kept then: what Finish returns has the suspensions of no collection.
 	Settled func(pid int, g *GC)
-	// Finalizing, if set, says how much of a run of finalizers counts, ns, and whether its objects do; from is Unknown
-	// where the trace lacks the start.
+	// Finalizing, if set, says how much of a run of finalizers counts, ns, and whether its objects
+	// do; from is Unknown where the trace lacks the start.
 	Finalizing func(from, until int64) (part int64, counts bool)
 
 	suspensions Suspensions
@@ -409,7 +411,8 @@ func (c *GCs) process(pid int) *GCProcess {
 	return p
 }
 
-// Event takes an event. It should have all events, also those of other providers: they may tell that some were lost.
+// Event takes an event. It should have all events, also those of other providers: they may tell
+// that some were lost.
 func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	if ev.Lost > 0 {
 		c.lost(ev)
@@ -591,8 +594,8 @@ func (c *GCs) settled(p *GCProcess, g *GC) bool {
 	return true
 }
 
-// claim gives g the suspension it started in, or makes it the inner one of another collection's: of a background one that goes
-// on, or of one after which all was collected at once.
+// claim gives g the suspension it started in, or makes it the inner one of another collection's: of
+// a background one that goes on, or of one after which all was collected at once.
 func (c *GCs) claim(p *GCProcess, g *GC) {
 	s := c.suspensions.standing(p.PID)
 	if s == nil || s.Reason != SuspendForGC {
@@ -611,7 +614,8 @@ func (c *GCs) claim(p *GCProcess, g *GC) {
 	}
 }
 
-// missed takes the end of a collection whose start was lost: the suspension that seems to go on may be over since long.
+// missed takes the end of a collection whose start was lost: the suspension that seems to go on may
+// be over since long.
 func (c *GCs) missed(p *GCProcess, number uint32) {
 	p.asked = nil
 	for _, s := range [2]*Suspension{c.suspensions.standing(p.PID), p.later} {
@@ -649,7 +653,8 @@ func (c *GCs) end(p *GCProcess, ev *nettrace.Event, ns int64) {
 	c.missed(p, number)
 }
 
-// lost takes that a thread wrote events that were lost: what it has begun may be over, and more may have begun.
+// lost takes that a thread wrote events that were lost: what it has begun may be over, and more may
+// have begun.
 func (c *GCs) lost(ev *nettrace.Event) {
 	c.suspensions.lost(captureOf(ev))
 	p := c.byPID[ev.ProcessID]
@@ -737,7 +742,8 @@ func (p *GCProcess) globalHistory(ev *nettrace.Event) {
 	}
 }
 
-// perHeapHistory takes PerHeapHistory of version 3: those of all heaps follow the global one, in order. Sums are told if none is missing.
+// perHeapHistory takes PerHeapHistory of version 3: those of all heaps follow the global one, in
+// order. Sums are told if none is missing.
 func (p *GCProcess) perHeapHistory(ev *nettrace.Event) {
 	g := p.history
 	if g == nil || ev.Version < 3 {
@@ -785,8 +791,8 @@ func (p *GCProcess) perHeapHistory(ev *nettrace.Event) {
 	g.fit()
 }
 
-// fit leaves of the free space of a background collection what there is room for: generation 0 and 1 may have been collected
-// between its history and its sizes.
+// fit leaves of the free space of a background collection what there is room for: generation 0 and
+// 1 may have been collected between its history and its sizes.
 func (g *GC) fit() {
 	if !g.Concurrent || !g.HasSizes || !g.HasHistory {
 		return
@@ -822,7 +828,8 @@ func (p *GCProcess) mark(ev *nettrace.Event) {
 	}
 }
 
-// dynamic takes GCDynamic, of which CommittedUsage comes behind the start of a collection and before its end, on their threads.
+// dynamic takes GCDynamic, of which CommittedUsage comes behind the start of a collection and
+// before its end, on their threads.
 func (p *GCProcess) dynamic(ev *nettrace.Event) {
 	cur := ev.Cursor()
 	name := cur.UTF16()

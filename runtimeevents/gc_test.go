@@ -42,7 +42,8 @@ func collect(steps []step) *GCProcess {
 	return p[0]
 }
 
-// Suspensions for other reasons go to who asks for them, those that have no end last, and a process that had no others is one.
+// Suspensions for other reasons go to who asks for them, those that have no end last, and a process
+// that had no others is one.
 func TestOtherSuspensions(t *testing.T) {
 	var got []*Suspension
 	c := GCs{Other: func(s *Suspension) { got = append(got, s) }}
@@ -165,8 +166,8 @@ func TestCommitted(t *testing.T) {
 	}
 }
 
-// The history of a background collection is told before its end or behind it, when others may have emptied what it counted. Where
-// events were lost it may be that of another one.
+// The history of a background collection is told before its end or behind it, when others may have
+// emptied what it counted. Where events were lost it may be that of another one.
 func TestBackgroundHistory(t *testing.T) {
 	heap := step{30, IDPerHeapHistory, 9, []any{uint16(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0), uint64(0),
 		uint32(0), uint32(0), uint32(0), uint32(0), uint32(0), uint32(0), uint64(0), uint32(1),
@@ -206,8 +207,8 @@ func TestInduced(t *testing.T) {
 	assert.Equal(t, []string{"Induced", "InducedNotForced", "InducedCompacting", "InducedAggressive"}, induced)
 }
 
-// TestCollector: server GC that adapts the number of its heaps may have one, and then only the thread that collects tells it from
-// workstation GC.
+// TestCollector: server GC that adapts the number of its heaps may have one, and then only the
+// thread that collects tells it from workstation GC.
 func TestCollector(t *testing.T) {
 	triggered := func(at int64, tid uint64) step { return step{at, IDGCTriggered, tid, []any{uint32(0), uint16(0)}} }
 	several := history(30, 0, 0)
@@ -314,8 +315,8 @@ func TestPauseIn(t *testing.T) {
 	}
 }
 
-// Of generations that were not collected .NET Core 3.x tells how they were before, and zeros for how they are behind:
-// their free space is as it was.
+// Of generations that were not collected .NET Core 3.x tells how they were before, and zeros for
+// how they are behind: their free space is as it was.
 func TestFreeSpaceOfWhatIsNotCollected(t *testing.T) {
 	gen := func(values ...uint64) []any {
 		fields := make([]any, 10)

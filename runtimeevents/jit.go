@@ -56,8 +56,8 @@ type JIT struct {
 	Compilations []*Compilation // in order of their ends
 	// Unfinished counts compilations whose end the trace does not hold.
 	Unfinished int
-	// Counts, if set, says which of these count, by their start and the time by which they were over; that is Unknown where
-	// the trace ended before.
+	// Counts, if set, says which of these count, by their start and the time by which they were
+	// over; that is Unknown where the trace ended before.
 	Counts func(start, until int64) bool
 	// Batches are the runs of the background compiler, ns from start to stop.
 	Batches []Batch
@@ -96,7 +96,8 @@ type started struct {
 // Wants reports whether the collector would use the stack of the event.
 func (*JIT) Wants(ev *nettrace.Event) bool { return runtimeID(ev) == IDMethodJittingStarted }
 
-// Event takes an event. It should have all events, also those of other providers: they may tell that some were lost.
+// Event takes an event. It should have all events, also those of other providers: they may tell
+// that some were lost.
 func (j *JIT) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	if ev.Lost > 0 {
 		for _, s := range j.open[captureOf(ev)] {

@@ -131,7 +131,8 @@ func TestWaitsNest(t *testing.T) {
 	assert.Nil(t, w.Event(stop, 10, 0))
 }
 
-// TestQueueWithLostEvents: work that is queued again and again waits no longer since the end of one of its waits was lost.
+// TestQueueWithLostEvents: work that is queued again and again waits no longer since the end of one
+// of its waits was lost.
 func TestQueueWithLostEvents(t *testing.T) {
 	work := func(id int, lost uint32) *nettrace.Event {
 		return &nettrace.Event{ProcessID: 1, Lost: lost, Metadata: &nettrace.Metadata{Provider: nettrace.ProviderFramework, EventID: id}, Payload: make([]byte, 8)}
@@ -145,8 +146,8 @@ func TestQueueWithLostEvents(t *testing.T) {
 	assert.Equal(t, []Delay{{1010, 10}, {2010, 10}}, p.Processes()[0].Delays)
 }
 
-// TestCompilationsWithLostEvents: a method is compiled again and again, and the end of one compilation is not that of an earlier
-// one, whose own was lost.
+// TestCompilationsWithLostEvents: a method is compiled again and again, and the end of one
+// compilation is not that of an earlier one, whose own was lost.
 func TestCompilationsWithLostEvents(t *testing.T) {
 	for lost, want := range map[uint32]int64{0: 500, 3: Unknown} {
 		var j JIT

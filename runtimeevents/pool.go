@@ -69,7 +69,8 @@ type PoolProcess struct {
 	Enqueued int64
 	// QueueTold says that the trace holds events of the queue, also where none of them is wanted.
 	QueueTold bool
-	// WorkersTold says that it holds events of the workers or their number, also where none of them is wanted.
+	// WorkersTold says that it holds events of the workers or their number, also where none of them
+	// is wanted.
 	WorkersTold bool
 	// Births are the times between the creation of a thread and its first step.
 	Births []Delay
@@ -90,8 +91,9 @@ type Delay struct {
 type Pool struct {
 	// Delayed, if set, takes the times that work spent in the queue, as they end: there may be millions.
 	Delayed func(pid int, d Delay)
-	// Wanted, if set, says of which events something is told. The others are taken as far as they begin or end what is
-	// told of a wanted one: work is mostly enqueued on one thread and dequeued on another.
+	// Wanted, if set, says of which events something is told. The others are taken as far as they
+	// begin or end what is told of a wanted one: work is mostly enqueued on one thread and dequeued
+	// on another.
 	Wanted func(*nettrace.Event) bool
 
 	byPID map[int]*PoolProcess
@@ -117,10 +119,12 @@ func (p *Pool) process(pid int) *PoolProcess {
 	return q
 }
 
-// Event takes an event. It should have all events, also those of other providers: they may tell that some were lost.
+// Event takes an event. It should have all events, also those of other providers: they may tell
+// that some were lost.
 func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 	if q := p.byPID[ev.ProcessID]; q != nil && ev.Lost > 0 {
-		// The same work is often queued again: with one dequeueing lost, each one behind it would end the wait before its own.
+		// The same work is often queued again: with one dequeueing lost, each one behind it would
+		// end the wait before its own.
 		clear(q.queue)
 		clear(q.births)
 	}
@@ -237,8 +241,9 @@ func (q *PoolProcess) Count(kind WorkerChangeKind) (n int) {
 	return n
 }
 
-// WorkersAt is the number of workers that existed at a time: that behind the last change before it or, if there is none,
-// that from which the first one came. It is 0 where that is not known: changes made on threads that are not wanted are not.
+// WorkersAt is the number of workers that existed at a time: that behind the last change before it
+// or, if there is none, that from which the first one came. It is 0 where that is not known:
+// changes made on threads that are not wanted are not.
 func (q *PoolProcess) WorkersAt(ns int64) uint32 {
 	if q.unwanted {
 		return 0
@@ -277,7 +282,8 @@ func (q *PoolProcess) MaxWorkers() uint32 {
 	return n
 }
 
-// Added counts the adjustments for a reason that raised the goal. What the first one comes from may not be known: then it did.
+// Added counts the adjustments for a reason that raised the goal. What the first one comes from may
+// not be known: then it did.
 func (q *PoolProcess) Added(r AdjustmentReason) (n int) {
 	goal := q.GoalBefore
 	for _, a := range q.Adjustments {

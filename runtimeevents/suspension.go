@@ -52,7 +52,8 @@ func (s *Suspension) Pause() int64 {
 // Suspensions pairs the events of suspensions. The zero value is ready for use.
 type Suspensions struct {
 	open map[threadKey]*Suspension
-	// stopped is by process the one since whose SuspendEEEnd all threads stand still: a file may hold any number that has no end.
+	// stopped is by process the one since whose SuspendEEEnd all threads stand still: a file may
+	// hold any number that has no end.
 	stopped map[int]*Suspension
 }
 
@@ -114,8 +115,8 @@ func (s *Suspensions) lost(key threadKey) {
 	}
 }
 
-// stand notes that all threads of a process stand still since a thread asked for it. Only one can have that at a time: the
-// restarts of others were lost.
+// stand notes that all threads of a process stand still since a thread asked for it. Only one can
+// have that at a time: the restarts of others were lost.
 func (s *Suspensions) stand(key threadKey) {
 	if o := s.standing(key.pid); o != nil && o.Thread != key.tid {
 		o.over = true

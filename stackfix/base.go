@@ -92,16 +92,16 @@ func (e *engine) newBases(w *world) *bases {
 	return b
 }
 
-// An ancestor is what a stack and its callers have as their outermost frames, so many of them: it is asked for the
-// same number again and again.
+// An ancestor is what a stack and its callers have as their outermost frames, so many of them: it
+// is asked for the same number again and again.
 type ancestor struct {
 	t     *climber
 	n     int
 	stack StackID
 }
 
-// of returns the stack of the outermost n frames of s, which is the stack that was asked for before or one of its
-// callers; s if it has no more.
+// of returns the stack of the outermost n frames of s, which is the stack that was asked for before
+// or one of its callers; s if it has no more.
 func (x *ancestor) of(s StackID, n int) StackID {
 	if x.t.Depth(s) <= n {
 		return s
@@ -185,15 +185,17 @@ func (r *root) share(t *climber, s StackID) {
 	}
 }
 
-// steady tells whether what a thread begins with hardly ever changes, as far as known stacks show: what the stacks before
-// and after one begin with, at whatever call there, it begins with too. It is so where that is the entry point of a
-// program or of a thread, which stays open, and not where native code calls in again and again.
+// steady tells whether what a thread begins with hardly ever changes, as far as known stacks show:
+// what the stacks before and after one begin with, at whatever call there, it begins with too. It
+// is so where that is the entry point of a program or of a thread, which stays open, and not where
+// native code calls in again and again.
 func (r *run) steady() bool {
 	return r.steps >= fewCalls && float64(r.changes) <= (1-baseConfidence)*float64(r.steps)
 }
 
-// takeBackOthers takes back the answers that begin as other threads do. To refuse them while answers are looked for leads
-// to others that are wrong: in an MVC service, cut at 20 frames, eleven.
+// takeBackOthers takes back the answers that begin as other threads do. To refuse them while
+// answers are looked for leads to others that are wrong: in an MVC service, cut at 20 frames,
+// eleven.
 func (e *engine) takeBackOthers(w *world) {
 	for i := range w.runs {
 		r := &w.runs[i]
@@ -206,7 +208,8 @@ func (e *engine) takeBackOthers(w *world) {
 	}
 }
 
-// beginsOtherwise tells whether s, what b of r may begin with, begins as no stack of its thread does around it.
+// beginsOtherwise tells whether s, what b of r may begin with, begins as no stack of its thread
+// does around it.
 func (e *engine) beginsOtherwise(r *run, b *block, s StackID) bool {
 	return s != 0 && b.outermost != 0 && r.steady() && e.method(e.t.Frame(b.outermost)) != e.method(e.t.Frame(e.t.up(s, 1)))
 }

@@ -13,9 +13,9 @@ const againstBits = 8
 // stacks around them, so that the cut stacks of the recording are held to begin as these do.
 const rarelyLeft = 0.01
 
-// enclose notes for each open block of r what the recorded whole stacks before and after
-// it share, and the frame that they begin with, which may be at another call. The innermost frame of either may be at
-// another call in between, and does not count.
+// enclose notes for each open block of r what the recorded whole stacks before and after it share,
+// and the frame that they begin with, which may be at another call. The innermost frame of either
+// may be at another call in between, and does not count.
 func (e *engine) enclose(r *run) {
 	last := -1
 	for k := range r.blocks {

@@ -34,8 +34,8 @@ func TestWithin(t *testing.T) {
 	assert.Equal(t, between, newEngine(tree, Names{}, Options{}).within(between, 0), "nothing is known around")
 }
 
-// TestSteady holds that what a thread begins with all the time is known of its cut stacks too, at whatever call, and that
-// none gets an answer that begins otherwise.
+// TestSteady holds that what a thread begins with all the time is known of its cut stacks too, at
+// whatever call, and that none gets an answer that begins otherwise.
 func TestSteady(t *testing.T) {
 	const entry, pool, native, work = 4, 8, 12, 16 // methods, each with four call sites
 	for name, x := range map[string]struct {

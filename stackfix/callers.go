@@ -33,9 +33,10 @@ type callers struct {
 // noCaller stands for the caller of the first frame of a thread.
 const noCaller = ^MethodID(0)
 
-// see counts for c what stands above its context in the stack that is laid out, where it begins at place q, called by m;
-// whole tells whether it is all that is above it. Of its innermost frames so many are known to be those of ref, as far as that goes.
-// It returns how many are known to be those of the ref of a longer context at that place: this one has seen all stacks that such a one has,
+// see counts for c what stands above its context in the stack that is laid out, where it begins at
+// place q, called by m; whole tells whether it is all that is above it. Of its innermost frames so
+// many are known to be those of ref, as far as that goes. It returns how many are known to be those
+// of the ref of a longer context at that place: this one has seen all stacks that such a one has,
 // and they all agree in so many frames.
 func (x *index) see(e *engine, c *callers, q int, m MethodID, whole bool, known int32) int32 {
 	p := x.places[q].prefix
@@ -81,7 +82,8 @@ func (c *callers) follow(p StackID, depth int32) {
 // worthHashing is how many frames are as quickly looked at one by one.
 const worthHashing = 4
 
-// agrees reports whether the hashes of the innermost n frames before place q and of ref are known and the same.
+// agrees reports whether the hashes of the innermost n frames before place q and of ref are known
+// and the same.
 func (x *index) agrees(e *engine, c *callers, n, q int32) bool {
 	if n < worthHashing || n > q {
 		return false

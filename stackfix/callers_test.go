@@ -58,8 +58,8 @@ func TestCallersSee(t *testing.T) {
 	}
 }
 
-// TestCallersAgree: how far all stacks above a context agree is what one finds by comparing each with the longest frame by
-// frame, however long they are and in whatever order they come.
+// TestCallersAgree: how far all stacks above a context agree is what one finds by comparing each
+// with the longest frame by frame, however long they are and in whatever order they come.
 func TestCallersAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	parted, shorter := 0, 0
@@ -103,8 +103,8 @@ func TestCallersAgree(t *testing.T) {
 	require.Greater(t, min(parted, shorter), 300)
 }
 
-// TestCallersKnown: a longer context finds what it finds by itself, where it is told what a shorter one found, which has seen all
-// that it has.
+// TestCallersKnown: a longer context finds what it finds by itself, where it is told what a shorter
+// one found, which has seen all that it has.
 func TestCallersKnown(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	spared := 0

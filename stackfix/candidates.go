@@ -180,8 +180,8 @@ func (e *solver) endsWith(a, b StackID) bool {
 	return true
 }
 
-// surprises are those of the calls in a stack, by frame and by method, summed up from its first frame on: of the
-// first k frames at k-1, as far as they were asked for.
+// surprises are those of the calls in a stack, by frame and by method, summed up from its first
+// frame on: of the first k frames at k-1, as far as they were asked for.
 type surprises [2][]float64
 
 func (x *surprises) reset() {
@@ -242,8 +242,8 @@ const (
 // be believed to be the caller. Set by hand.
 const fewCallers = 0.1
 
-// judge scores the candidates and returns the best one, and by how many bits it leads. What can make an answer neither
-// the best nor the next is not worked out.
+// judge scores the candidates and returns the best one, and by how many bits it leads. What can
+// make an answer neither the best nor the next is not worked out.
 func (e *solver) judge(cs []cand, s, between StackID, f, b *side, vs *blend) (int, float64) {
 	if len(cs) == 0 {
 		return -1, 0

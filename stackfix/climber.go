@@ -55,7 +55,8 @@ func (t *climber) follow() {
 	}
 }
 
-// fork is Fork. Less room is enough if there is so much in the memory that the tree has: more is got by a copy.
+// fork is Fork. Less room is enough if there is so much in the memory that the tree has: more is
+// got by a copy.
 func (t *climber) fork(n, room int) []*climber {
 	if free := min(t.Room(), cap(t.skips)-len(t.skips)) / n; free >= room/fewRooms {
 		room = min(room, free)
@@ -159,8 +160,8 @@ func (t *climber) common(p StackID, f, b []StackID, sides int) (int, int) {
 	return min(d, sides), d
 }
 
-// sharedOn returns how many root frames s has in common with a path, each stack of which is the caller of the next, and
-// the stack of one frame more of s; 0 if it has no more.
+// sharedOn returns how many root frames s has in common with a path, each stack of which is the
+// caller of the next, and the stack of one frame more of s; 0 if it has no more.
 func (t *climber) sharedOn(s StackID, path []StackID) (d int, next StackID) {
 	on := func(s StackID) bool {
 		d := t.Depth(s)

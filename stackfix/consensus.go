@@ -30,7 +30,8 @@ const (
 	// mostlyWhole is the share of the samples that may be cut so that whole stacks stand for
 	// them: they are the shallow ones.
 	mostlyWhole = 1.0 / 3
-	// localStacks is how many whole stacks of the thread, on either side, tell what those between them begin with: a power of two.
+	// localStacks is how many whole stacks of the thread, on either side, tell what those between
+	// them begin with: a power of two.
 	localStacks = 64
 	// mostInlined is how many frames of one stack another one may lack in a row, because
 	// the same code was compiled again and calls were inlined.
@@ -39,12 +40,13 @@ const (
 	// stacks that know another one is more than otherWays.
 	wayMethods = 6
 	otherWays  = 0.05
-	// Where code repeats itself with some things changed, as a chain of middleware does, several ways lead into
-	// any six methods of it. What overlaps of the stack with its neighbours show too, with a confidence of
-	// sureOverlap, needs a longer stretch that is called by one method only. Of ten programs one of 4,400 bridged
-	// stacks more was wrong, and 1.1 in a hundred of all missing frames came back by it; of four runs of a service
-	// with many middlewares, 17 to 47 in a hundred. Where two ways lead in and one is nowhere whole, it may lead too
-	// far: of a message bus cut at 30 frames 13 of 1,100 stacks.
+	// Where code repeats itself with some things changed, as a chain of middleware does, several
+	// ways lead into any six methods of it. What overlaps of the stack with its neighbours show
+	// too, with a confidence of sureOverlap, needs a longer stretch that is called by one method
+	// only. Of ten programs one of 4,400 bridged stacks more was wrong, and 1.1 in a hundred of all
+	// missing frames came back by it; of four runs of a service with many middlewares, 17 to 47 in
+	// a hundred. Where two ways lead in and one is nowhere whole, it may lead too far: of a message
+	// bus cut at 30 frames 13 of 1,100 stacks.
 	longWay     = 24
 	sureOverlap = 0.97
 	// partRounds is how often parts are looked for: a longer stack has another context.
@@ -98,8 +100,8 @@ func (e *engine) newConsensus(w *world) *consensus {
 	return &consensus{engine: e, w: w, ways: stretches{length: wayMethods}, longWays: stretches{length: longWay}, idle: make(chan *inquiry, mostIdle)}
 }
 
-// find finds what is known of the stacks of samples that have no answer, or of those of other events, given what is left of answers that were
-// taken back.
+// find finds what is known of the stacks of samples that have no answer, or of those of other
+// events, given what is left of answers that were taken back.
 func (c *consensus) find(evidence bool, left map[*block]remnant) {
 	c.parts = map[*block]*part{}
 	var open []*block
@@ -170,7 +172,8 @@ func (c *consensus) keep(left map[*block]remnant) {
 	}
 }
 
-// answerAll looks for more of what is known of open blocks, and of those of which it found frames that call that again.
+// answerAll looks for more of what is known of open blocks, and of those of which it found frames
+// that call that again.
 func (c *consensus) answerAll(open []*block) {
 	for n, few := 0, len(open)/roundShare; n < partRounds && len(open) > few; n++ {
 		open = c.answerOnce(open)

@@ -14,8 +14,8 @@ type spelling struct {
 	votes   int  // for what is missing that must agree
 }
 
-// Call sites come first. For who has no answer by these it is methods, and the shortest context is left out: where a method
-// calls another one at several places, that is seen at each of them.
+// Call sites come first. For who has no answer by these it is methods, and the shortest context is
+// left out: where a method calls another one at several places, that is seen at each of them.
 var (
 	bySites   = spelling{first: 0, votes: wholeVotes}
 	byMethods = spelling{methods: true, first: 1, votes: methodVotes}

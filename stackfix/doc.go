@@ -103,9 +103,9 @@
 //  10. Where nobody else calls what a stack begins with, wherever it was recorded, its caller is
 //     shown too, and so on; up to where threads begin the stack is whole.
 //
-// Each process is repaired by itself, and one in which nothing is cut is only counted. The
-// answer depends on the input only, and not on how much runs at once: what is found on one thread is evidence for
-// another one from the next round on. Memory grows with the number of distinct stacks and of
-// cut stacks, not of samples: of whole stacks far from a cut only numbers are kept. Time grows
-// with the number of changes of stack. [FixContext] can be told to leave off.
+// Each process is repaired by itself, and one in which nothing is cut is only counted. The answer
+// depends on the input only, and not on how much runs at once: what is found on one thread is
+// evidence for another one from the next round on. Memory grows with the number of distinct stacks
+// and of cut stacks, not of samples: of whole stacks far from a cut only numbers are kept. Time
+// grows with the number of changes of stack. [FixContext] can be told to leave off.
 package stackfix

@@ -111,7 +111,8 @@ func (s *solver) fixWorld(w *world, res *Result) {
 	}
 	c := s.newConsensus(w)
 	var found [2][][]Repair // of each run: of samples, of other events
-	// What others vote for is no evidence, so samples come first: their repairs do not depend on whether those of other events are asked for.
+	// What others vote for is no evidence, so samples come first: their repairs do not depend on
+	// whether those of other events are asked for.
 	for i, evidence := range []bool{false, true} {
 		found[i] = make([][]Repair, len(w.runs))
 		if !w.cut(evidence) || evidence && s.opts.SamplesOnly || s.stopped() {

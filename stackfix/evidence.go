@@ -66,8 +66,9 @@ type row struct {
 	key   [2]uint64 // see question
 }
 
-// question tells questions and answers apart, whichever of the copies of a recording they are of, in a tree of its own: by hashes of the
-// frames of the stack that was asked for, and of what it was answered.
+// question tells questions and answers apart, whichever of the copies of a recording they are of,
+// in a tree of its own: by hashes of the frames of the stack that was asked for, and of what it was
+// answered.
 func (e *engine) question(truth, answer StackID) (key [2]uint64) {
 	for i, s := range [...]StackID{truth, answer} {
 		for s != 0 {

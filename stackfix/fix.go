@@ -16,8 +16,9 @@ func Fix(tree *stacks.Tree, frames Frames, threads []Thread, opts Options) Resul
 	return res
 }
 
-// FixContext is Fix that gives up when ctx ends: soon after that its error is returned, with no Result. What Options.Found took
-// until then is not all there is, and stacks may have come to the tree.
+// FixContext is Fix that gives up when ctx ends: soon after that its error is returned, with no
+// Result. What Options.Found took until then is not all there is, and stacks may have come to the
+// tree.
 func FixContext(ctx context.Context, tree *stacks.Tree, frames Frames, threads []Thread, opts Options) (Result, error) {
 	ends := &stop{ctx: ctx}
 	of := map[uint32][]int{}

@@ -5,9 +5,10 @@ import (
 	"slices"
 )
 
-// What is found on one thread is evidence for another one from the next round on. So the threads of a round are searched side
-// by side, by hands: solvers that share what is known when it begins, and push stacks on forks of the tree. These stacks are
-// pushed on the tree itself in the order of the threads, and so all is as if one thread had been searched after the other.
+// What is found on one thread is evidence for another one from the next round on. So the threads of
+// a round are searched side by side, by hands: solvers that share what is known when it begins, and
+// push stacks on forks of the tree. These stacks are pushed on the tree itself in the order of the
+// threads, and so all is as if one thread had been searched after the other.
 
 // What tests change.
 var (
@@ -21,7 +22,8 @@ const (
 	mostHands = 4 // each holds 16 bytes for each stack
 	// pushedPerOpen is how many stacks are pushed for an open block, with something to spare.
 	pushedPerOpen = 64
-	// stacksPerOpen is for how many stacks, whose numbers a hand needs memory for, there must be one such block.
+	// stacksPerOpen is for how many stacks, whose numbers a hand needs memory for, there must be
+	// one such block.
 	stacksPerOpen = 256
 )
 

@@ -50,8 +50,8 @@ type assembly struct {
 	at      [256]uint8 // 1 + the number of a camp, by a hash; 0 is free
 }
 
-// assemble calls the nearest witnesses of a context. It leaves off where one of the first so many shows more or fewer
-// frames than the nearest.
+// assemble calls the nearest witnesses of a context. It leaves off where one of the first so many
+// shows more or fewer frames than the nearest.
 func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool, alike int) {
 	a.camps, a.votes, a.n, a.looks, a.differs = a.camps[:0], a.votes[:0], 0, a.looks[:0], math.MaxInt
 	if id == 0 {
@@ -97,7 +97,8 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool, alike 
 	}
 }
 
-// nearest returns the sightings that are nearest to a time, up to mostSeen: those before it and those after it.
+// nearest returns the sightings that are nearest to a time, up to mostSeen: those before it and
+// those after it.
 func nearest(all []sighting, times []int64, time int64) (before, after []sighting) {
 	at := func(i int) int64 { return times[all[i].witness] }
 	mid := sort.Search(len(all), func(i int) bool { return at(i) >= time })
@@ -111,8 +112,8 @@ func nearest(all []sighting, times []int64, time int64) (before, after []sightin
 	return all[from:mid], all[mid : from+mostSeen]
 }
 
-// among returns those of some sightings that are in a stretch of all. A witness may have several: they are in the order of
-// their spots.
+// among returns those of some sightings that are in a stretch of all. A witness may have several:
+// they are in the order of their spots.
 func among(some, stretch []sighting) []sighting {
 	if len(stretch) == 0 {
 		return nil
@@ -176,7 +177,8 @@ func (q *inquiry) extend(b *block, p *part, x *finding) {
 		return
 	}
 	if q.by.methods {
-		// where call sites do not tell the turns of a recursion apart, the deepest ones only have so many methods above
+		// where call sites do not tell the turns of a recursion apart, the deepest ones only have
+		// so many methods above
 		q.fs = q.t.AppendFrames(q.fs[:0], p.stack)
 		if q.comesAgain(q.fs, innerSites) {
 			return
@@ -214,8 +216,9 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 	}
 }
 
-// complete roots b if the whole stacks that hold one of its longer contexts show the same above it, and reports whether
-// they do. Where code repeats itself, as a chain of middleware does, a short one is there more than once.
+// complete roots b if the whole stacks that hold one of its longer contexts show the same above it,
+// and reports whether they do. Where code repeats itself, as a chain of middleware does, a short
+// one is there more than once.
 func (q *inquiry) complete(b *block, p *part, ids contexts) bool {
 	all := &q.votes
 	for i := len(ids) - 1; i > 0 && q.fair; i-- {
@@ -295,7 +298,8 @@ func (q *inquiry) shared(a StackID, n int, b StackID, inlined int) int {
 	return q.sharedFrom(q.t.Depth(q.t.shared(a, b)), a, n, b, inlined)
 }
 
-// nextFrames is how many frames are looked at first where stacks part: most are at different methods from there on.
+// nextFrames is how many frames are looked at first where stacks part: most are at different
+// methods from there on.
 const nextFrames = 8
 
 // sharedFrom is shared of two stacks that have their outermost d frames in common, and no more.
@@ -375,8 +379,8 @@ func (q *inquiry) inner(b *block, p *part, a *assembly) {
 	p.conf = min(p.conf, unanimous(votes))
 }
 
-// overlapped returns how many of the innermost n frames that all witnesses show above p, q.fs, are those that b was
-// extended by.
+// overlapped returns how many of the innermost n frames that all witnesses show above p, q.fs, are
+// those that b was extended by.
 func (q *inquiry) overlapped(b *block, p *part, n int) int {
 	if float64(b.conf) < sureOverlap {
 		return 0

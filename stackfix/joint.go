@@ -7,12 +7,13 @@ import (
 )
 
 // A second opinion on answers that are not sure enough: what the open blocks of a thread between
-// two known ones are all together, as a hidden Markov model. A block's states are the stacks that it
-// may be; from one block to the next frames go and come as between known ones of this recording, and
-// what stays is no surprise. The model believes itself too much where it stands alone: in recursions,
-// and where many blocks follow each other, each of which hands its error on. Where it gives the answer
-// that other evidence gives too, a whole stack near in time shows the same (see second), and no recursion is cut,
-// hardly one was wrong of ten recordings of real programs. All numbers are set by hand.
+// two known ones are all together, as a hidden Markov model. A block's states are the stacks that
+// it may be; from one block to the next frames go and come as between known ones of this recording,
+// and what stays is no surprise. The model believes itself too much where it stands alone: in
+// recursions, and where many blocks follow each other, each of which hands its error on. Where it
+// gives the answer that other evidence gives too, a whole stack near in time shows the same (see
+// second), and no recursion is cut, hardly one was wrong of ten recordings of real programs. All
+// numbers are set by hand.
 const (
 	mostInRow  = 14   // open blocks that are looked at together
 	mostStates = 24   // of a block
@@ -61,7 +62,8 @@ func (e *solver) secondOpinion() {
 	}
 }
 
-// confirmRow marks the answers to open blocks from number from on, before number end, that the model gives too.
+// confirmRow marks the answers to open blocks from number from on, before number end, that the
+// model gives too.
 func (e *solver) confirmRow(bs []block, from, end int) {
 	e.weighRow(bs, from, end, func(x *moment) {
 		if s, sure := x.best(); x.confirmable && x.triedExt == x.ext && sure >= sureJoint && s.prefix == x.guess {

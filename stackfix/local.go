@@ -46,7 +46,8 @@ func (l *threadTree) clear() {
 	l.fresh, l.thread = l.fresh[:0], 0
 }
 
-// A threadTally is what was counted of a thread. To take that up again costs a part of counting its stacks anew.
+// A threadTally is what was counted of a thread. To take that up again costs a part of counting its
+// stacks anew.
 type threadTally struct {
 	of    []tallied
 	fresh []StackID // to be counted too

@@ -4,12 +4,12 @@ import (
 	"math"
 )
 
-// A last opinion on answers that are not sure enough. Each thing that speaks for one or against it is
-// weak alone: its own evidence, what all open stacks around are together (joint.go), and what stacks
-// that are known as a whole show above the same call sites. Together they tell. TestOpinion learns the weights, from
-// stacks that a recorder really cut and from some cut on purpose: of programs that were not learnt from seven of
-// eight answers that are given were right of the former, and 99 of 100 of the latter. What is known
-// by opinion is no evidence for other stacks.
+// A last opinion on answers that are not sure enough. Each thing that speaks for one or against it
+// is weak alone: its own evidence, what all open stacks around are together (joint.go), and what
+// stacks that are known as a whole show above the same call sites. Together they tell. TestOpinion
+// learns the weights, from stacks that a recorder really cut and from some cut on purpose: of
+// programs that were not learnt from seven of eight answers that are given were right of the
+// former, and 99 of 100 of the latter. What is known by opinion is no evidence for other stacks.
 
 // What an opinion is made of. All are numbers between -10 and 10.
 const (
@@ -32,8 +32,9 @@ const (
 	leastModel, mostModel = -6, 9
 	// strangest is how many bits of strangeness count.
 	strangest = 20
-	// mostShow is the share of all from which on the nearest two count in full. By names, a way that is always cut is told by
-	// none of them: what two happen to show was wrong in four of ten answers that most others spoke against.
+	// mostShow is the share of all from which on the nearest two count in full. By names, a way
+	// that is always cut is told by none of them: what two happen to show was wrong in four of ten
+	// answers that most others spoke against.
 	mostShow = 0.5
 	// mostInLongRow is how many open blocks the model looks at together where it only has a say among others.
 	mostInLongRow = 400
@@ -161,7 +162,8 @@ func (s *solver) lastOpinion(parts *consensus, d *review) {
 	}
 }
 
-// mayBeSure tells whether b has an answer that the model may make sure enough: what a review finds makes none surer.
+// mayBeSure tells whether b has an answer that the model may make sure enough: what a review finds
+// makes none surer.
 func (s *solver) mayBeSure(b *block, parts *consensus) bool {
 	p := parts.parts[b]
 	if p == nil || !p.heard || b.rooted || !b.guesses() || b.triedExt != b.ext {

@@ -48,8 +48,8 @@ type schooled struct {
 	n, right  float64 // in percent of the cut samples of the recording
 }
 
-// opinions returns those on a recording, as it was cut or cut to a depth, given which methods are missing of a sample,
-// outermost first; nil where that is not known.
+// opinions returns those on a recording, as it was cut or cut to a depth, given which methods are
+// missing of a sample, outermost first; nil where that is not known.
 func opinions(program, recording string, p *profile.Profile, cut int, missing func(tid int64, s *profile.Sample, fs []profile.FrameID) []string) (out []schooled) {
 	tab := p.Table
 	tree := stacks.NewTree()
@@ -266,10 +266,11 @@ func TestConfidenceOfOpinions(t *testing.T) {
 	assert.Equal(t, float64(leastModel), none[byModel])
 }
 
-// TestOpinion learns what opinions are worth, prints what they bring to programs that the weights were not learnt
-// from, and holds that they are right as often as they say; -update writes opinion_weights.go. Those there were learnt before
-// answers without a prefix were heard (see guesses); learnt anew they differ by 0.12 at most, and 80 cuts are 68.80 % exact
-// in place of 68.87, with as many wrong.
+// TestOpinion learns what opinions are worth, prints what they bring to programs that the weights
+// were not learnt from, and holds that they are right as often as they say; -update writes
+// opinion_weights.go. Those there were learnt before answers without a prefix were heard (see
+// guesses); learnt anew they differ by 0.12 at most, and 80 cuts are 68.80 % exact in place
+// of 68.87, with as many wrong.
 func TestOpinion(t *testing.T) {
 	if !*learnPriors {
 		t.Skip("takes minutes: run with -priors, and with -update to write opinion_weights.go")
@@ -279,7 +280,8 @@ func TestOpinion(t *testing.T) {
 	}
 	all := readOpinions(t)
 	z := held(all)
-	// Weights that are held near 0 are too modest where it counts: what is probable is held against what is right.
+	// Weights that are held near 0 are too modest where it counts: what is probable is held against
+	// what is right.
 	var scale []example
 	for i, o := range all {
 		if sigmoid(z[i]) > mostlyRight {

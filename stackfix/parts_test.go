@@ -11,8 +11,8 @@ import (
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
-// TestMiddlewares holds that a chain of a few kinds of middleware, each of which may call each, does not hide what the
-// stacks around a cut one and all that hold the same call sites show.
+// TestMiddlewares holds that a chain of a few kinds of middleware, each of which may call each,
+// does not hide what the stacks around a cut one and all that hold the same call sites show.
 func TestMiddlewares(t *testing.T) {
 	const kinds, chain, perKind = 4, 40, 4
 	rng := rand.New(rand.NewPCG(3, 1))
@@ -74,8 +74,8 @@ func TestMiddlewares(t *testing.T) {
 	assert.Greater(t, 10*restored, missing, "of %d bridged stacks, %d frames are missing", res.Stats.How[Bridge], missing)
 }
 
-// TestLongContext holds that a stack which begins with what comes again in others is whole where all that hold more of
-// it show the same.
+// TestLongContext holds that a stack which begins with what comes again in others is whole where
+// all that hold more of it show the same.
 func TestLongContext(t *testing.T) {
 	row := func(from, n FrameID) (fs []FrameID) {
 		for f := from; f < from+n; f++ {
@@ -127,7 +127,8 @@ func TestLongContext(t *testing.T) {
 	}
 }
 
-// TestAnotherPhase holds that what other threads did at another time does not hide what a thread itself did before and after.
+// TestAnotherPhase holds that what other threads did at another time does not hide what a thread
+// itself did before and after.
 func TestAnotherPhase(t *testing.T) {
 	row := func(from, n FrameID) (fs []FrameID) {
 		for f := from; f < from+n; f++ {

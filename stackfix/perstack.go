@@ -1,7 +1,8 @@
 package stackfix
 
-// A heap that grows is expensive: the system hands it out page by page. So what is known of each stack of the tree
-// for a while only is held in few bytes, in memory that is used again, and what is not used of it is not touched.
+// A heap that grows is expensive: the system hands it out page by page. So what is known of each
+// stack of the tree for a while only is held in few bytes, in memory that is used again, and what
+// is not used of it is not touched.
 
 // perStack has a value for each stack. To forget them costs what was in use, and not what
 // the tree holds, of which a process may be a small part.
@@ -13,8 +14,8 @@ type perStack[T any] struct {
 // reach makes room for the stacks below n, and for some that a trial or a repair adds.
 func (x *perStack[T]) reach(n int) { x.of = roomFor(x.of, n) }
 
-// roomFor returns s with at least n elements, the new ones zero. s was never longer than it is: what lies behind it is
-// zero, and not touched here.
+// roomFor returns s with at least n elements, the new ones zero. s was never longer than it is:
+// what lies behind it is zero, and not touched here.
 func roomFor[T any](s []T, n int) []T {
 	switch {
 	case n <= len(s):

@@ -2,25 +2,27 @@ package stackfix
 
 import "slices"
 
-// By names alone all calls of a method look the same, and there are no stacks of other events: an answer may take the
-// wrong one of several ways into what it holds. A method that a timer resumes runs below other frames than when the thread
-// pool does; where one of the two always leads so deep that its stacks are cut, a trial never sees the other one go wrong.
-// What was recorded whole tells where ways part. An answer is taken back there if neither the whole stacks around it nor
-// those near in time that hold the same take its way, or if the whole stacks around do not tell: where others of this
-// recording that stand between such ones often take another way.
+// By names alone all calls of a method look the same, and there are no stacks of other events: an
+// answer may take the wrong one of several ways into what it holds. A method that a timer resumes
+// runs below other frames than when the thread pool does; where one of the two always leads so deep
+// that its stacks are cut, a trial never sees the other one go wrong. What was recorded whole tells
+// where ways part. An answer is taken back there if neither the whole stacks around it nor those
+// near in time that hold the same take its way, or if the whole stacks around do not tell: where
+// others of this recording that stand between such ones often take another way.
 //
-// The numbers are set by hand, with the Chromium JSON of ten recordings of real programs whose stacks were really cut.
+// The numbers are set by hand, with the Chromium JSON of ten recordings of real programs whose
+// stacks were really cut.
 const (
-	// firstWay and lastWay are where in a stack ways are looked for: further out all stacks of a thread are the
-	// same, further in wrong ones are as rare as witnesses.
+	// firstWay and lastWay are where in a stack ways are looked for: further out all stacks of a
+	// thread are the same, further in wrong ones are as rare as witnesses.
 	firstWay, lastWay = 3, 60
 	// leastWitnesses is how many whole stacks, which hold the same, it takes to doubt.
 	leastWitnesses = 8
-	// nearWay and fewWay are the part of the nearest leastWitnesses, and of all, that must take the way of an answer that
-	// no whole stack around it takes.
+	// nearWay and fewWay are the part of the nearest leastWitnesses, and of all, that must take the
+	// way of an answer that no whole stack around it takes.
 	nearWay, fewWay = 0.25, 0.25
-	// clearWay is the part of all that is enough where one of the whole stacks around takes it, and followsOne
-	// that of those where the stacks around take different ways which took one of these.
+	// clearWay is the part of all that is enough where one of the whole stacks around takes it, and
+	// followsOne that of those where the stacks around take different ways which took one of these.
 	clearWay, followsOne = 0.8, 0.8
 	// followsBoth is the part that went the way of the stacks around of those where both take one.
 	followsBoth = 0.85
@@ -60,7 +62,8 @@ func (e *engine) newReview(w *world) *review {
 // A doubt is what was found out of the ways that an answer takes.
 type doubt struct{ known, strays bool }
 
-// doubtsOn returns which answers that are not sure enough are doubted, of the blocks that may be given theirs.
+// doubtsOn returns which answers that are not sure enough are doubted, of the blocks that may be
+// given theirs.
 func (d *review) doubtsOn(mayBe func(b *block) bool) map[*block]doubt {
 	var of []*block
 	n := d.t.Len()
@@ -82,8 +85,8 @@ func (d *review) doubtsOn(mayBe func(b *block) bool) map[*block]doubt {
 	return out
 }
 
-// takeBack takes back the answers by names that were found since the last time and are doubted, unless they are sure
-// enough all the same.
+// takeBack takes back the answers by names that were found since the last time and are doubted,
+// unless they are sure enough all the same.
 func (d *review) takeBack() {
 	if !d.byName {
 		return
@@ -193,8 +196,9 @@ func (d *review) findPlaces(all []suspect) {
 	c.asked = asked{} // the witnesses are asked again
 }
 
-// divideStacks asks for what stacks begin with, and divides them so that what is seen of what those of each part begin with are no more than about
-// mostSightings sightings, or than one portion of all.
+// divideStacks asks for what stacks begin with, and divides them so that what is seen of what those
+// of each part begin with are no more than about mostSightings sightings, or than one portion of
+// all.
 func (c *consensus) divideStacks(all []StackID) (parts [][]StackID) {
 	n := c.askFor(slices.Values(all))
 	most, sum, from := max(mostSightings, n/portions), 0, 0
@@ -253,8 +257,8 @@ func (q *inquiry) strays(x *suspect, place int, context int32) bool {
 		return false // some go further out
 	}
 	x.waysKnown = true
-	// Of the witnesses: who takes the way of x, of the nearest and of all; and who stands between whole stacks that
-	// share a way beyond that place or that do not, and goes with them.
+	// Of the witnesses: who takes the way of x, of the nearest and of all; and who stands between
+	// whole stacks that share a way beyond that place or that do not, and goes with them.
 	var near, take, both, wentBoth, one, wentOne int
 	for i, v := range a.votes {
 		if takes[v.camp] {
@@ -293,8 +297,8 @@ func (q *inquiry) strays(x *suspect, place int, context int32) bool {
 	return less(take, a.n, clearWay) && less(wentOne+1, one+2, followsOne)
 }
 
-// along is how many frames of s, from the root on, other ones begin with too. The walk of either may have gone
-// rootSlack frames further out.
+// along is how many frames of s, from the root on, other ones begin with too. The walk of either
+// may have gone rootSlack frames further out.
 func (q *inquiry) along(s, other StackID) int {
 	n := q.shared(s, q.t.Depth(s), other, 0)
 	if n > 0 {

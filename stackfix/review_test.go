@@ -11,8 +11,9 @@ import (
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
-// Two ways lead into the same frames. The samples of a thread are letters: a and b are whole stacks that take one of the
-// ways, small ones such as stop where the ways part; x is a cut stack, whose answer takes the way a.
+// Two ways lead into the same frames. The samples of a thread are letters: a and b are whole stacks
+// that take one of the ways, small ones such as stop where the ways part; x is a cut stack, whose
+// answer takes the way a.
 func TestReview(t *testing.T) {
 	root := []FrameID{1, 2, 3}
 	ways := map[rune][]FrameID{'a': {4, 5}, 'b': {6, 7, 8}}

@@ -20,8 +20,8 @@ const (
 	// wholeVotes is how many witnesses must agree in all that stands above a stack, to the last
 	// frame, so that nothing else is missing of it. One in two hundred of such answers was wrong.
 	wholeVotes = 16
-	// methodVotes is that of who hold its methods, whatever calls these are at. Of 16 to 31 a few in a hundred were
-	// wrong where two clients call one middle.
+	// methodVotes is that of who hold its methods, whatever calls these are at. Of 16 to 31 a few
+	// in a hundred were wrong where two clients call one middle.
 	methodVotes = 32
 	// turnSites is how many frames that come again later in the stack may be another turn of a
 	// recursion, of which nobody knows how many turns are missing.
@@ -30,9 +30,11 @@ const (
 	// phaseTime is how far away votes from before a stack only, or from after it, may be.
 	phaseTime = 200e6 // ns
 
-	// Where the nearest phaseVotes agree, ownPhase of them from before on the same thread and as many from after, others that are further
-	// away than phaseTime, all of other threads, came another way in another phase: a service serves the first request of a connection
-	// below other frames than the next ones. Of ten programs no more were wrong; of twelve runs of a service two had 15 in a hundred more that were exact, the others none.
+	// Where the nearest phaseVotes agree, ownPhase of them from before on the same thread and as
+	// many from after, others that are further away than phaseTime, all of other threads, came
+	// another way in another phase: a service serves the first request of a connection below other
+	// frames than the next ones. Of ten programs no more were wrong; of twelve runs of a service
+	// two had 15 in a hundred more that were exact, the others none.
 	phaseVotes = 24
 	ownPhase   = 2
 
@@ -133,9 +135,9 @@ type parting struct {
 	again bool // other looks show it too
 }
 
-// firm is how sure it is that a further stack goes with the votes as far as these go with each other. Where each
-// of them parts from the first in a place of its own, the next one may anywhere: the share of those that part where
-// no other look shows it (after Good and Turing) is the risk.
+// firm is how sure it is that a further stack goes with the votes as far as these go with each
+// other. Where each of them parts from the first in a place of its own, the next one may anywhere:
+// the share of those that part where no other look shows it (after Good and Turing) is the risk.
 func (q *inquiry) firm(votes []ballot) float64 {
 	first := votes[0].above
 	q.parts = q.parts[:0]
@@ -273,8 +275,8 @@ func (q *inquiry) believe(b *block, p *part, votes []ballot, above []FrameID, si
 	return true
 }
 
-// seenAround tells whether some votes are from before the stack that asks and some from after it. What only repairs
-// speak for is no witness of its time: one wrong answer would bring it.
+// seenAround tells whether some votes are from before the stack that asks and some from after it.
+// What only repairs speak for is no witness of its time: one wrong answer would bring it.
 func seenAround(votes []ballot) bool {
 	return slices.ContainsFunc(votes, func(v ballot) bool { return !v.hearsay && v.ago < 0 }) &&
 		slices.ContainsFunc(votes, func(v ballot) bool { return !v.hearsay && v.ago >= 0 })
@@ -302,7 +304,8 @@ func (q *inquiry) aroundOwn(p *part, votes []ballot) bool {
 	return min(n[0], n[1]) >= ownPhase
 }
 
-// ofAnotherPhase tells whether those of votes that are of a camp are from other threads than that of p, and not from right before or after.
+// ofAnotherPhase tells whether those of votes that are of a camp are from other threads than that
+// of p, and not from right before or after.
 func (q *inquiry) ofAnotherPhase(p *part, votes []ballot, camp int32) bool {
 	return !slices.ContainsFunc(votes, func(v ballot) bool {
 		return v.camp == camp && (v.thread == p.thread || max(v.ago, -v.ago) < phaseTime)

@@ -6,10 +6,11 @@ import (
 	"slices"
 )
 
-// mostCuts is how many rows of cut samples of a process are repaired at once, which tests change: each
-// takes some hundred bytes while it is. Of a recording with more of them, the repairs of a stretch of time are
-// what that stretch and a part of those around it tell. That is about three minutes of a busy service: rare calls
-// were all seen in it, and what stands before and after a cut stack on its thread is nearer.
+// mostCuts is how many rows of cut samples of a process are repaired at once, which tests change:
+// each takes some hundred bytes while it is. Of a recording with more of them, the repairs of a
+// stretch of time are what that stretch and a part of those around it tell. That is about three
+// minutes of a busy service: rare calls were all seen in it, and what stands before and after a cut
+// stack on its thread is nearer.
 var mostCuts = 64 << 10
 
 // sectionMargin is what part of a section on either side is evidence for it.
@@ -118,7 +119,8 @@ func (c cutout) samples(t *Thread) func(from int) iter.Seq[Sample] {
 	}
 }
 
-// sectionBounds divides the time of a process so that each section has about as many cuts, not more than mostCuts.
+// sectionBounds divides the time of a process so that each section has about as many cuts, not more
+// than mostCuts.
 func sectionBounds(ends *stop, threads []Thread, which []int) []sectionBound {
 	var times []int64 // of one cut of so many
 	every, cuts, n := 1, 0, 0

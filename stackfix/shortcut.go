@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// A method that calls another one through a third one calls it directly as soon as the runtime has compiled the third
-// one into it, or has compiled that anew so that it calls last and leaves no frame; it hardly ever goes back. So where
-// all stacks that show the one are from before all that show the other, an answer may show neither at a time of which
-// no stack tells which it was.
+// A method that calls another one through a third one calls it directly as soon as the runtime has
+// compiled the third one into it, or has compiled that anew so that it calls last and leaves no
+// frame; it hardly ever goes back. So where all stacks that show the one are from before all that
+// show the other, an answer may show neither at a time of which no stack tells which it was.
 const (
 	// fewSights is how many stacks in a row must show the one and the other.
 	fewSights = 3
@@ -18,9 +18,10 @@ const (
 	sightTick = 1 << 16
 )
 
-// sightMargin is how far from the times at which it was seen a call is believed, in the mean time between two of these.
-// Where sights come by chance, and one is the first after a change, no more time than this has passed since the
-// change in one of ten cases; so it was there before with the confidence that an answer needs.
+// sightMargin is how far from the times at which it was seen a call is believed, in the mean time
+// between two of these. Where sights come by chance, and one is the first after a change, no more
+// time than this has passed since the change in one of ten cases; so it was there before with the
+// confidence that an answer needs.
 var sightMargin = -math.Log(DefaultConfidence)
 
 // shortcuts tell when calls were made directly, and when through another method.
@@ -156,7 +157,8 @@ func (x *shortcuts) learn() {
 	x.edges = changed
 }
 
-// withCallers yields some stacks and all that are further out, each once and before those that are further out.
+// withCallers yields some stacks and all that are further out, each once and before those that are
+// further out.
 func (x *shortcuts) withCallers(some []StackID) iter.Seq[StackID] {
 	all := &x.engine.seen
 	all.reset()
@@ -201,8 +203,8 @@ func (x *shortcuts) wrong(a, c FrameID, through bool, t int64) bool {
 	return !x.changes[i].direct.holds(t)
 }
 
-// untimely tells whether frames that are put above the recorded ones of b show a call at another time than its own:
-// those of p and then fs, which ends with what was recorded.
+// untimely tells whether frames that are put above the recorded ones of b show a call at another
+// time than its own: those of p and then fs, which ends with what was recorded.
 func (x *shortcuts) untimely(p StackID, fs []FrameID, b *block) bool {
 	if x.known == nil {
 		return false
@@ -256,7 +258,8 @@ func (x *shortcuts) outer(s StackID, at int64) StackID {
 	return kept
 }
 
-// inner returns the innermost frames of s, which ends with those of b, up to a call that was made at another time.
+// inner returns the innermost frames of s, which ends with those of b, up to a call that was made
+// at another time.
 func (x *shortcuts) inner(s StackID, b *block) StackID {
 	if x.known == nil || s == b.stack {
 		return s

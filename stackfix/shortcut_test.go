@@ -21,8 +21,9 @@ func loaded(t *testing.T, tree *stacks.Tree, seen ...StackID) *solver {
 	return s
 }
 
-// TestShortcuts compiles a method into its caller in the middle of a recording: 1 calls 3 through 2 at first, and
-// then directly. Between what was seen of the one and of the other no answer with either is of its time.
+// TestShortcuts compiles a method into its caller in the middle of a recording: 1 calls 3 through 2
+// at first, and then directly. Between what was seen of the one and of the other no answer with
+// either is of its time.
 func TestShortcuts(t *testing.T) {
 	tree := stacks.NewTree()
 	other := tree.Add(1, 8)
@@ -64,7 +65,8 @@ func TestShortcuts(t *testing.T) {
 	assert.False(t, s.short.untimely(s.t.Add(8), []FrameID{1, 3, 20}, &block{stack: s.t.Add(1, 3, 20), time: 10e6}))
 }
 
-// TestNoShortcuts: what is called in both ways at one time was not compiled anew, and two sights tell nothing.
+// TestNoShortcuts: what is called in both ways at one time was not compiled anew, and two sights
+// tell nothing.
 func TestNoShortcuts(t *testing.T) {
 	tree := stacks.NewTree()
 	through, direct := tree.Add(1, 2, 3, 4), tree.Add(1, 3, 4)

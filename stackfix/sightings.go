@@ -41,14 +41,14 @@ type asked struct {
 	lastEnds []ending
 }
 
-// Sightings are most of the memory of a repair: of more than mostSightings, which tests change, one in portions is
-// held at a time.
+// Sightings are most of the memory of a repair: of more than mostSightings, which tests change, one
+// in portions is held at a time.
 var mostSightings = 512 << 10
 
 const portions = 16
 
-// divide divides open blocks so that what is seen of the contexts of each part are about n sightings. Blocks with
-// the same context are in the same part.
+// divide divides open blocks so that what is seen of the contexts of each part are about n
+// sightings. Blocks with the same context are in the same part.
 func (c *consensus) divide(open []*block, n int) (parts [][]*block) {
 	type group struct {
 		blocks []*block
@@ -222,8 +222,8 @@ func (c *consensus) see() {
 	c.findWhole()
 }
 
-// findWhole finds the sightings of whole witnesses. Where most stacks are cut they are few, and who asks for them
-// need not go through all.
+// findWhole finds the sightings of whole witnesses. Where most stacks are cut they are few, and who
+// asks for them need not go through all.
 func (c *consensus) findWhole() {
 	some := c.wholes[:0]
 	for id := range c.views {
@@ -253,8 +253,8 @@ type ending struct {
 	next uint32 // that of a shorter context, or the next one further out; 0 if there is none
 }
 
-// endings returns those of the contexts that are asked, from 1 on, and for each stack the innermost in it; 0 if it has
-// none.
+// endings returns those of the contexts that are asked, from 1 on, and for each stack the innermost
+// in it; 0 if it has none.
 func (c *consensus) endings() (ends []ending, at []uint32) {
 	at = c.pad.list(c.t.Len())
 	ends = append(c.lastEnds[:0], ending{})

@@ -320,8 +320,8 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	return true
 }
 
-// needed is how sure c, an answer for blk of which how speaks, must be: by the model alone, and by all that lowers it. More than minConf is
-// needed where the model was found to be wrong more often.
+// needed is how sure c, an answer for blk of which how speaks, must be: by the model alone, and by
+// all that lowers it. More than minConf is needed where the model was found to be wrong more often.
 func (e *solver) needed(blk *block, c *cand, recursive bool, how How) (own, all float64) {
 	ownRisk, risk := 1.0, 1.0
 	if recursive {
@@ -338,9 +338,10 @@ func (e *solver) needed(blk *block, c *cand, recursive bool, how How) (own, all 
 	return 1 - (1-e.minConf)*ownRisk, max(1-(1-e.minConf)*risk, e.neededOf(how))
 }
 
-// neededOf is how sure an answer must be of which how speaks, whatever it is. By names all calls of a method look the same: a way that always
-// leads so deep that its stacks are cut shows in none, and callers that never vary among the others do there. Of such answers that were 90 to
-// 95 % sure one in six was wrong.
+// neededOf is how sure an answer must be of which how speaks, whatever it is. By names all calls of
+// a method look the same: a way that always leads so deep that its stacks are cut shows in none,
+// and callers that never vary among the others do there. Of such answers that were 90 to 95 % sure
+// one in six was wrong.
 func (e *engine) neededOf(how How) float64 {
 	if e.byName && how == Caller {
 		return 1 - (1-e.minConf)*lessRisk

@@ -114,7 +114,8 @@ func TestSamplesOnly(t *testing.T) {
 	}
 }
 
-// requireSamplesOnly repairs samples only and holds that against all repairs. It returns how many of these are left out.
+// requireSamplesOnly repairs samples only and holds that against all repairs. It returns how many
+// of these are left out.
 func requireSamplesOnly(t *testing.T, tree *stacks.Tree, by Frames, threads []recorded, all Result) (left, same int) {
 	res := fix(tree, by, threads, Options{Bridge: testBridge, SamplesOnly: true})
 	for i := range threads {
@@ -212,8 +213,9 @@ func atOnce(n int, f func(int)) {
 	all.Wait()
 }
 
-// Whether threads are searched side by side or one after the other, all is the same, the numbers of stacks included: by call
-// sites and by names, with whatever room hands have, and as many of them as there are threads or fewer.
+// Whether threads are searched side by side or one after the other, all is the same, the numbers of
+// stacks included: by call sites and by names, with whatever room hands have, and as many of them
+// as there are threads or fewer.
 func TestHands(t *testing.T) {
 	defer func(n int) { handRoom = n }(handRoom)
 	for seed := range uint64(3) {
@@ -250,8 +252,8 @@ func TestHands(t *testing.T) {
 	}
 }
 
-// middles makes threads that reach one of four middle parts by one of three ways, in no order, and go on at random:
-// of a cut stack the middle part can be known, and not the way.
+// middles makes threads that reach one of four middle parts by one of three ways, in no order, and
+// go on at random: of a cut stack the middle part can be known, and not the way.
 func middles(tree *stacks.Tree) []recorded {
 	rng := rand.New(rand.NewPCG(5, 5))
 	threads := make([]recorded, 2)

@@ -5,9 +5,9 @@ import (
 	"sync/atomic"
 )
 
-// A stop tells whether the context of a Fix has ended. The long loops ask it and leave off; whoever goes on with what
-// they made asks before: once it was told to one it is told to all, so that what was left undone is never taken for
-// what there is. nil is one that never ends.
+// A stop tells whether the context of a Fix has ended. The long loops ask it and leave off; whoever
+// goes on with what they made asks before: once it was told to one it is told to all, so that what
+// was left undone is never taken for what there is. nil is one that never ends.
 type stop struct {
 	ctx  context.Context
 	told atomic.Bool

@@ -30,7 +30,8 @@ func (c *countdown) Err() error {
 	return nil
 }
 
-// Wherever a repair is stopped it ends, with an error and without a result; one that is not stopped finds what Fix does.
+// Wherever a repair is stopped it ends, with an error and without a result; one that is not stopped
+// finds what Fix does.
 func TestFixContext(t *testing.T) {
 	defer func(cuts, sightings, open int) { mostCuts, mostSightings, leastOpen = cuts, sightings, open }(mostCuts, mostSightings, leastOpen)
 	leastOpen = 0

@@ -71,9 +71,9 @@ type insight struct {
 	enclosing doubtful // see calibration
 }
 
-// trial repairs copies of the recording that are cut once more, and prepares s for w: all that side by side where
-// there are processors for it. Each copy has a tree of its own, with its own stacks only: what is known of these lies
-// together.
+// trial repairs copies of the recording that are cut once more, and prepares s for w: all that side
+// by side where there are processors for it. Each copy has a tree of its own, with its own stacks
+// only: what is known of these lies together.
 func (s *solver) trial(w *world) insight {
 	depth, cuts := s.usualDepth(w)
 	var limits [len(virtualShares)]int
@@ -183,7 +183,8 @@ func (m *mover) end() {
 	}
 }
 
-// usualDepth is the median depth of what the cuts left of samples, and how many blocks of these are cut; where none is, that of other events.
+// usualDepth is the median depth of what the cuts left of samples, and how many blocks of these are
+// cut; where none is, that of other events.
 func (e *engine) usualDepth(w *world) (depth, cuts int) {
 	if depth, cuts = e.depthOf(w, false); cuts == 0 {
 		return e.depthOf(w, true)
@@ -244,10 +245,10 @@ func (d *draft) cut(b block) {
 	d.add(&b)
 }
 
-// copies returns copies of w that are cut once more, one for each limit and in a room for it, which may be e;
-// nil where that teaches nothing. Of a world of more than enough blocks they hold stretches, each copy
-// others. Each reads those samples once more. What else is given is done beside that, if there are processors for it; it
-// changes no block, nor what is in a scratchpad.
+// copies returns copies of w that are cut once more, one for each limit and in a room for it, which
+// may be e; nil where that teaches nothing. Of a world of more than enough blocks they hold
+// stretches, each copy others. Each reads those samples once more. What else is given is done
+// beside that, if there are processors for it; it changes no block, nor what is in a scratchpad.
 func (e *engine) copies(w *world, limits []int, enough int, rooms []*engine, beside ...func()) []*world {
 	vs := make([]*world, len(limits))
 	var drafts []*draft

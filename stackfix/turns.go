@@ -1,19 +1,22 @@
 package stackfix
 
-// How many turns of a recursion are missing is told by no whole stack where all that took more of them were cut: the
-// fewest that fit seem to be the only ones. But cut stacks show it. Where nearly all of those that hold what an answer
-// holds from some place on came there by another turn, one that the answer takes further in, there may have been more
-// of them in it, too: it is taken back, unless a whole stack around it is deeper than what was recorded and goes the
-// same way there, as those do whose depth is told by the events of tasks.
+// How many turns of a recursion are missing is told by no whole stack where all that took more of
+// them were cut: the fewest that fit seem to be the only ones. But cut stacks show it. Where nearly
+// all of those that hold what an answer holds from some place on came there by another turn, one
+// that the answer takes further in, there may have been more of them in it, too: it is taken back,
+// unless a whole stack around it is deeper than what was recorded and goes the same way there, as
+// those do whose depth is told by the events of tasks.
 //
-// By names, where all calls of a method look the same, it tells nothing: a sixth of a recursion that was known would be lost.
+// By names, where all calls of a method look the same, it tells nothing: a sixth of a recursion
+// that was known would be lost.
 //
 // The numbers are set by hand.
 const (
-	// turnFrames is how many frames others must hold, too. With half of them rows of middleware of a few kinds, where
-	// sixteen come again by chance, are taken for turns.
+	// turnFrames is how many frames others must hold, too. With half of them rows of middleware of
+	// a few kinds, where sixteen come again by chance, are taken for turns.
 	turnFrames = 32
-	// mostTurns is the share of the cut stacks that may have come by another turn, with unseenTurns more that did not.
+	// mostTurns is the share of the cut stacks that may have come by another turn, with unseenTurns
+	// more that did not.
 	mostTurns   = 0.8
 	unseenTurns = 2
 )
@@ -87,8 +90,9 @@ func (d *review) takeBackTurns() {
 	}
 }
 
-// placesOf returns the places in the answer of b, of those among the frames that were put back and right behind them, where a recursion
-// may begin: there a method is called first, and further in not by what calls it there but by others. It is valid until the next call.
+// placesOf returns the places in the answer of b, of those among the frames that were put back and
+// right behind them, where a recursion may begin: there a method is called first, and further in
+// not by what calls it there but by others. It is valid until the next call.
 func (t *turnings) placesOf(b *block) []int {
 	t.met = reach(t.met, t.methods)
 	t.once, t.again = t.again+1, t.again+2
@@ -112,7 +116,8 @@ func (t *turnings) placesOf(b *block) []int {
 	return t.places
 }
 
-// enters tells whether others than the first of fs call the second one further in, and the first one does not.
+// enters tells whether others than the first of fs call the second one further in, and the first
+// one does not.
 func (t *turnings) enters(fs []FrameID) bool {
 	own, m := t.method(fs[0]), t.method(fs[1])
 	again := false
@@ -147,7 +152,8 @@ func (t *turnings) count(w *world) {
 	}
 }
 
-// lacking returns what the answer of b begins with before turns of which there may be more; 0 if there are none.
+// lacking returns what the answer of b begins with before turns of which there may be more; 0 if
+// there are none.
 func (t *turnings) lacking(b *block) StackID {
 	for _, at := range t.placesOf(b) {
 		m, own := t.method(t.fs[at]), t.method(t.fs[at-1])
@@ -177,7 +183,8 @@ func (t *turnings) calls(fs []FrameID, a, b MethodID) bool {
 	return false
 }
 
-// told reports whether a whole stack around x that is deeper than what was recorded goes its way beyond an entry.
+// told reports whether a whole stack around x that is deeper than what was recorded goes its way
+// beyond an entry.
 func (t *turnings) told(x *suspect, entry StackID) bool {
 	for _, s := range [...]StackID{x.before, x.after} {
 		if t.t.Depth(s) > t.t.Depth(x.stack) && t.t.Depth(t.t.shared(s, x.ext)) > t.t.Depth(entry) {

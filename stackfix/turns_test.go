@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// An answer may lack turns of a recursion where nearly all cut stacks that hold what it begins with came there by another
-// turn.
+// An answer may lack turns of a recursion where nearly all cut stacks that hold what it begins with
+// came there by another turn.
 func TestTurns(t *testing.T) {
 	const limit = 100
 	root, entry, again, other := FrameID(4), FrameID(8), FrameID(12), FrameID(16) // of a method each

@@ -152,11 +152,12 @@ type Options struct {
 	// MinConfidence is the confidence that a repair needs; anything less becomes
 	// a bridge. 0 means DefaultConfidence; to take every answer, pass a negative number.
 	MinConfidence float64
-	// SamplesOnly leaves out the repairs of samples that are marked as Evidence, but for those in a row with others of the
-	// same stack. They are evidence all the same, and the other repairs are the same ones.
+	// SamplesOnly leaves out the repairs of samples that are marked as Evidence, but for those in a
+	// row with others of the same stack. They are evidence all the same, and the other repairs are
+	// the same ones.
 	SamplesOnly bool
-	// Found takes repairs of a thread in place of Result.Repairs, if it is set: each time some more, in the order of
-	// the samples. The list is used again after the call.
+	// Found takes repairs of a thread in place of Result.Repairs, if it is set: each time some
+	// more, in the order of the samples. The list is used again after the call.
 	Found func(thread int, repairs []Repair)
 	// Each calls f for 0 to n-1, for several at once if it likes, and returns when all are done.
 	// nil calls one after the other. The result is the same.
@@ -169,9 +170,9 @@ type Options struct {
 // DefaultConfidence is what Options.MinConfidence is unless set.
 const DefaultConfidence = 0.9
 
-// A Result holds the repairs of every thread, in the order of the threads, and
-// per thread, in the order of the samples, every sample that has a Cut in one of them, but for those that Options.SamplesOnly leaves
-// out; none where Options.Found takes them.
+// A Result holds the repairs of every thread, in the order of the threads, and per thread, in the
+// order of the samples, every sample that has a Cut in one of them, but for those that
+// Options.SamplesOnly leaves out; none where Options.Found takes them.
 type Result struct {
 	Repairs [][]Repair
 	Stats   Stats

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// stretches tell what calls each stretch of so many methods, in all that the witnesses show. They are learned when they
-// are asked for.
+// stretches tell what calls each stretch of so many methods, in all that the witnesses show. They
+// are learned when they are asked for.
 type stretches struct {
 	length  int
 	learned sync.Once

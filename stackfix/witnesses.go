@@ -83,8 +83,8 @@ func (c *consensus) call() {
 	c.findNodes()
 }
 
-// findNodes finds what the stacks of witnesses go through, their innermost frames left out: these are no call sites. The
-// tree holds as much that was tried only.
+// findNodes finds what the stacks of witnesses go through, their innermost frames left out: these
+// are no call sites. The tree holds as much that was tried only.
 func (c *consensus) findNodes() {
 	c.seen.reset()
 	n, newest := 0, StackID(0)

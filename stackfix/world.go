@@ -35,7 +35,8 @@ type run struct {
 	blocks []block
 	firsts []first
 	root   root // of the blocks that are given
-	// how many of the given blocks are known, and how many of these begin with another method than the one before
+	// how many of the given blocks are known, and how many of these begin with another method than
+	// the one before
 	steps, changes int32
 	open           []int32 // blocks of which the whole stack is not known yet
 }
@@ -48,7 +49,8 @@ type first struct {
 	neighbours
 }
 
-// neighbours are the nearest whole stacks of a run before and after one, as they were recorded; 0: there is none.
+// neighbours are the nearest whole stacks of a run before and after one, as they were recorded; 0:
+// there is none.
 type neighbours struct{ before, after StackID }
 
 // all yields the blocks of a run, and in their places blocks made of its firsts. Each is

@@ -104,8 +104,9 @@ func valueOf(args []string, names ...string) string {
 	return ""
 }
 
-// planned returns args with what the plan says where they are for a piece of one and do not say what to do: which flags go with
-// them depends on it; and the piece, with what was read of the plan. nil: there is none, or who does it tells what is wrong.
+// planned returns args with what the plan says where they are for a piece of one and do not say
+// what to do: which flags go with them depends on it; and the piece, with what was read of the
+// plan. nil: there is none, or who does it tells what is wrong.
 func planned(ctx context.Context, args []string) ([]string, *batch.Manifest) {
 	at := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	manifest, number := valueOf(args, "--manifest"), valueOf(args, "--piece")

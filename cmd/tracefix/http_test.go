@@ -141,7 +141,8 @@ func TestHTTPServedFormats(t *testing.T) {
 	assert.Equal(t, 168, served)
 }
 
-// TestHTTPDurationsOfSides: percentiles are those of one side, the same in the report, on the screen, as JSON and in a summary.
+// TestHTTPDurationsOfSides: percentiles are those of one side, the same in the report, on the
+// screen, as JSON and in a summary.
 func TestHTTPDurationsOfSides(t *testing.T) {
 	trace := tracetest.Corpus(t, "dotnet10", "net31-more.nettrace")
 	told := func(args ...string) (report.Requests, string) {

@@ -10,15 +10,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// useHugePages asks the kernel for huge pages for the first size bytes of the heap: to
-// touch memory page by page takes a short run a tenth of its time, and half of it in some virtual machines. The runtime
-// has no switch for it. So the heap is made to grow at once, by a block that is given back unused; what is
-// allocated from then on comes to lie where the block lay. It is advice: where it is not
-// taken, nothing changes. The collector runs once for it, to take the block back, and not to make room for it.
+// useHugePages asks the kernel for huge pages for the first size bytes of the heap: to touch memory
+// page by page takes a short run a tenth of its time, and half of it in some virtual machines. The
+// runtime has no switch for it. So the heap is made to grow at once, by a block that is given back
+// unused; what is allocated from then on comes to lie where the block lay. It is advice: where it
+// is not taken, nothing changes. The collector runs once for it, to take the block back, and not to
+// make room for it.
 //
-// In virtual machines that give free memory back to their host it is huge pages that are dear, but for a few that were free for no more than
-// seconds. So the first ones are touched, and where one of them took longer than the small ones that it stands for the rest is small, also where
-// the kernel gives huge pages unasked.
+// In virtual machines that give free memory back to their host it is huge pages that are dear, but
+// for a few that were free for no more than seconds. So the first ones are touched, and where one
+// of them took longer than the small ones that it stands for the rest is small, also where the
+// kernel gives huge pages unasked.
 func useHugePages(size int) {
 	theHeap.withoutCollections(func() {
 		block := make([]byte, size)
@@ -35,7 +37,8 @@ const (
 	smallOnes  = 16 // small pages that are timed
 )
 
-// adviseHugePages asks for huge pages in block, which nobody has touched, as long as they are cheap, and returns how many it asked for.
+// adviseHugePages asks for huge pages in block, which nobody has touched, as long as they are
+// cheap, and returns how many it asked for.
 func adviseHugePages(block []byte) int {
 	block = block[-int(uintptr(unsafe.Pointer(&block[0])))&(hugePage-1):]
 	n := len(block)/hugePage - 1
@@ -67,12 +70,14 @@ func touch(block []byte, page int) time.Duration {
 	return time.Since(start)
 }
 
-// farOff is by how many percent the heap may grow while no collection is wanted: of the 4 MiB that the runtime takes for the least heap,
-// 800 MB. Where the heap may grow beyond 1 GiB, as it may without the collector, the runtime puts its own tables on huge pages for good: a
-// table of 32 MB of which a few pages are looked at otherwise (runtime/malloc.go, minHeapForMetadataHugePages).
+// farOff is by how many percent the heap may grow while no collection is wanted: of the 4 MiB that
+// the runtime takes for the least heap, 800 MB. Where the heap may grow beyond 1 GiB, as it may
+// without the collector, the runtime puts its own tables on huge pages for good: a table of 32 MB
+// of which a few pages are looked at otherwise (runtime/malloc.go, minHeapForMetadataHugePages).
 const farOff = 20_000
 
-// withoutCollections calls f while the collector runs only if f asks for it. What is to be told meanwhile is told after it.
+// withoutCollections calls f while the collector runs only if f asks for it. What is to be told
+// meanwhile is told after it.
 func (h *heapPolicy) withoutCollections(f func()) {
 	h.told.Lock()
 	defer h.told.Unlock()

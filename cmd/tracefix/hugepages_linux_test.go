@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestAdviseHugePages holds that the kernel was asked for as many huge pages as are told, and for no more, whatever they cost here.
+// TestAdviseHugePages holds that the kernel was asked for as many huge pages as are told, and for
+// no more, whatever they cost here.
 func TestAdviseHugePages(t *testing.T) {
 	assert.Zero(t, adviseHugePages(make([]byte, 4*hugePage)), "too little to probe")
 
@@ -31,7 +32,8 @@ func TestAdviseHugePages(t *testing.T) {
 	}
 }
 
-// advisedWithin returns how many bytes of the addresses from begin to end the kernel was asked to put on huge pages.
+// advisedWithin returns how many bytes of the addresses from begin to end the kernel was asked to
+// put on huge pages.
 func advisedWithin(t *testing.T, begin, end uintptr) (n uintptr) {
 	f, err := os.Open("/proc/self/smaps")
 	require.NoError(t, err)

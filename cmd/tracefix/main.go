@@ -165,8 +165,8 @@ func emptyOutput(kctx *kong.Context) error {
 	return nil
 }
 
-// heapOf is how much memory a command is given at once for what it reads and keeps, told from the command line before the
-// grammar is there; 0 for one that reads no trace, or but small ones.
+// heapOf is how much memory a command is given at once for what it reads and keeps, told from the
+// command line before the grammar is there; 0 for one that reads no trace, or but small ones.
 func heapOf(args []string) int64 {
 	named := slices.IndexFunc(args, func(a string) bool { return !strings.HasPrefix(a, "-") })
 	switch {
@@ -198,7 +198,8 @@ func small(args []string) (is bool) {
 	return is
 }
 
-// explains reports whether a command line has requests explained. What is known of activities is dropped as they end.
+// explains reports whether a command line has requests explained. What is known of activities is
+// dropped as they end.
 func explains(kctx *kong.Context) bool {
 	return kctx.Selected().Name != "activities" && slices.ContainsFunc(kctx.Path, func(p *kong.Path) bool { return p.Flag != nil && p.Flag.Name == "explain" })
 }

@@ -13,17 +13,18 @@ import (
 // smallHeap is the heap within which most traces are converted.
 const smallHeap = 72 << 20
 
-// explainHeap is the heap within which the requests of most traces are explained: what is known of them stays alive until they
-// are written, in small pieces, and to go through those again and again takes time. With 256 MB a busy minute takes a
-// tenth less, an hour a quarter.
+// explainHeap is the heap within which the requests of most traces are explained: what is known of
+// them stays alive until they are written, in small pieces, and to go through those again and again
+// takes time. With 256 MB a busy minute takes a tenth less, an hour a quarter.
 const explainHeap = 100 << 20
 
-// roomToExplain is explainHeap, or less where the container or the machine has so little memory for the program
-// that garbage of that size would have it killed.
+// roomToExplain is explainHeap, or less where the container or the machine has so little memory for
+// the program that garbage of that size would have it killed.
 func roomToExplain(memory int64) int64 { return max(smallHeap, min(explainHeap, memory/2)) }
 
-// smallRoom is by how many percent of what is alive the heap may grow within the heap that was asked for. The runtime
-// takes 4 MiB for the least that is alive: a small trace is over before 40 MiB.
+// smallRoom is by how many percent of what is alive the heap may grow within the heap that was
+// asked for. The runtime takes 4 MiB for the least that is alive: a small trace is over before 40
+// MiB.
 const smallRoom = 1000
 
 // A heapPolicy tells by how much the heap may grow before the collector runs.
@@ -36,17 +37,21 @@ type heapPolicy struct {
 	limit   int64
 }
 
-// Beyond the heap there are free pieces that nothing new fits. slack is how much of them there may be before the runtime gives some
-// back, and leastKept what it keeps of all where smallHeap is enough: what was given back is touched anew, page by page, which takes longer
-// than to write it. The repair of a compiler, of which 53 MB are alive, takes a third longer in a virtual machine with 80 MB, and no less with 112.
+// Beyond the heap there are free pieces that nothing new fits. slack is how much of them there may
+// be before the runtime gives some back, and leastKept what it keeps of all where smallHeap is
+// enough: what was given back is touched anew, page by page, which takes longer than to write it.
+// The repair of a compiler, of which 53 MB are alive, takes a third longer in a virtual machine
+// with 80 MB, and no less with 112.
 const (
 	slack     = 8 << 20
 	leastKept = 92 << 20
 )
 
-// roomBeyond is by how much the heap may grow beyond what is alive, where floor is too little. Of a trace of gigabytes 60 to 90 MB are
-// alive, and with 16 MB of garbage all of it stays below 128 MiB; a quarter of what is alive is up to 12 MB more, and saves 1 % of the
-// time of a repair. Much more is alive where a format needs the whole: there it is a quarter, less what makes that begin at 16 MB.
+// roomBeyond is by how much the heap may grow beyond what is alive, where floor is too little. Of a
+// trace of gigabytes 60 to 90 MB are alive, and with 16 MB of garbage all of it stays below 128
+// MiB; a quarter of what is alive is up to 12 MB more, and saves 1 % of the time of a repair. Much
+// more is alive where a format needs the whole: there it is a quarter, less what makes that begin
+// at 16 MB.
 func roomBeyond(alive int64) int64 { return max(16<<20, alive/4-10<<20) }
 
 // of returns what debug.SetGCPercent and debug.SetMemoryLimit are to be told when so many bytes are alive.
@@ -107,10 +112,11 @@ func makeRoom(heap int64) {
 	}
 }
 
-// keepMemoryLow makes the collector run earlier than it would by itself: at smallHeap,
-// and beyond it when the heap has grown by roomBeyond what was alive. Far below
-// smallHeap the collector runs less often than it would. The percentage moves with what is alive. A memory limit alone
-// would do the same, but near it the runtime gives pages back, only to touch them again at once: it lies a little beyond.
+// keepMemoryLow makes the collector run earlier than it would by itself: at smallHeap, and beyond
+// it when the heap has grown by roomBeyond what was alive. Far below smallHeap the collector runs
+// less often than it would. The percentage moves with what is alive. A memory limit alone would do
+// the same, but near it the runtime gives pages back, only to touch them again at once: it lies a
+// little beyond.
 func keepMemoryLow() {
 	if os.Getenv("GOMEMLIMIT") != "" || os.Getenv("GOGC") != "" {
 		return // the user knows better

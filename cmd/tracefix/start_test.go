@@ -11,7 +11,8 @@ import (
 	"github.com/tracefix/tracefix/internal/batch"
 )
 
-// TestHeapOf: commands that read no trace or but small ones, and batches, which have a budget of their own, are given no memory at once.
+// TestHeapOf: commands that read no trace or but small ones, and batches, which have a budget of
+// their own, are given no memory at once.
 func TestHeapOf(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string, size int64) string {

@@ -215,7 +215,8 @@ func (r *traceRun) one(ctx context.Context, name string) (*report.Trace, error) 
 	return rep, nil
 }
 
-// check refuses early what cannot be done. The report takes the place of no input, also where that cannot be opened.
+// check refuses early what cannot be done. The report takes the place of no input, also where that
+// cannot be opened.
 func (r *traceRun) check(names []string) error {
 	err := r.row.Check(r.job, r.opts)
 	if err == nil && r.opts.Report != "" {

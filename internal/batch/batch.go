@@ -577,7 +577,8 @@ func (r *runner) relative(msg string) string {
 	return msg
 }
 
-// withoutFolder takes dir out of the paths of a message that begin with it: with "out/", "checkout/bad" stays.
+// withoutFolder takes dir out of the paths of a message that begin with it: with "out/",
+// "checkout/bad" stays.
 func withoutFolder(msg, dir string) string {
 	var b strings.Builder
 	for at := 0; ; {

@@ -83,7 +83,8 @@ func (x *Comparison) route(name string) RouteChange {
 	return RouteChange{}
 }
 
-// TestCompareWithoutRequests: the rate of errors of a side without requests is not 0, and that of the other one stays.
+// TestCompareWithoutRequests: the rate of errors of a side without requests is not 0, and that of
+// the other one stays.
 func TestCompareWithoutRequests(t *testing.T) {
 	failed := map[int]string{}
 	for i := range dayTraces {

@@ -100,8 +100,8 @@ func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 	}
 }
 
-// metric returns f as gates take it. Without any requests a zero is nothing that summaries found: the events that tell
-// were not recorded.
+// metric returns f as gates take it. Without any requests a zero is nothing that summaries found:
+// the events that tell were not recorded.
 func (f *figure) metric() metric {
 	get := func(r *Report) (float64, string) {
 		q := r.Totals.Requests
@@ -316,8 +316,8 @@ func (g Gate) fails(v float64) bool {
 	return v <= g.value
 }
 
-// rounded prints a value with four digits, as tables do, or all those before the point; with more where the gate would
-// else seem to have passed what it did not, or the other way round.
+// rounded prints a value with four digits, as tables do, or all those before the point; with more
+// where the gate would else seem to have passed what it did not, or the other way round.
 func (g Gate) rounded(v float64) string {
 	for digits := 4; ; digits++ {
 		s := toDigits(v, digits)

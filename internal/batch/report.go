@@ -91,7 +91,8 @@ type Report struct {
 	Reasons  map[string]int `json:"skipped_by_reason,omitempty"`
 	Notes    []string       `json:"notes,omitempty"`
 
-	// Paths are where traces were looked for. They are for who runs it to read: a report is the same wherever it was made.
+	// Paths are where traces were looked for. They are for who runs it to read: a report is the
+	// same wherever it was made.
 	Paths []string `json:"-"`
 
 	// Redone is how many traces were done before, by another version or with other flags. The
@@ -496,8 +497,8 @@ const (
 // part reports whether it is of one part of the work. The others may have what it lacks: the merge judges.
 func (r *Report) part() bool { return r.Shard != nil && r.Shard.Count > 1 }
 
-// Nothing says what was looked at where no trace was found, and is empty where there is one, or where other parts of
-// the work may have some.
+// Nothing says what was looked at where no trace was found, and is empty where there is one, or
+// where other parts of the work may have some.
 func (r *Report) Nothing() string {
 	if r.Totals.Traces > 0 || r.part() {
 		return ""

@@ -1,5 +1,6 @@
-// Package collect writes the command lines of dotnet-trace that record what a trace lacks: what records it, how its flags
-// go together, how the shell takes them, and with which keywords a provider tells all.
+// Package collect writes the command lines of dotnet-trace that record what a trace lacks: what
+// records it, how its flags go together, how the shell takes them, and with which keywords a
+// provider tells all.
 package collect
 
 import (
@@ -20,12 +21,13 @@ type Line struct {
 	Providers  []string // as --providers has them: a \n in one is the end of a line
 }
 
-// Sampled is the profile of the runtime's own sampler. collect-linux does not take it and has two of its own in its place.
+// Sampled is the profile of the runtime's own sampler. collect-linux does not take it and has two
+// of its own in its place.
 const Sampled = "dotnet-sampled-thread-time"
 
-// For returns the line for who recorded a nettrace of that version, as any shell takes it. Of 6 that is collect-linux,
-// which takes the same providers and profiles but Sampled, needs no process, and records all that there are
-// (CollectLinuxCommand.cs of dotnet/diagnostics).
+// For returns the line for who recorded a nettrace of that version, as any shell takes it. Of 6
+// that is collect-linux, which takes the same providers and profiles but Sampled, needs no process,
+// and records all that there are (CollectLinuxCommand.cs of dotnet/diagnostics).
 func (l *Line) For(version int) string {
 	linux := l.Linux || version >= 6
 	line := "dotnet-trace collect"
@@ -47,8 +49,9 @@ func (l *Line) For(version int) string {
 	return line
 }
 
-// word is a list as one word of any shell: who reads a line often runs it on another system. A quote is \", as Windows
-// PowerShell drops bare ones; dotnet-trace takes that, and \n, for what they mean (Regex.Unescape in ProviderUtils.cs).
+// word is a list as one word of any shell: who reads a line often runs it on another system. A
+// quote is \", as Windows PowerShell drops bare ones; dotnet-trace takes that, and \n, for what
+// they mean (Regex.Unescape in ProviderUtils.cs).
 func word(list []string) string {
 	return text.AnyShellWord(strings.ReplaceAll(strings.Join(list, ","), `"`, `\"`))
 }

@@ -8,8 +8,8 @@ const RuntimeCounters = "System.Runtime:0:1:EventCounterIntervalSec=1"
 
 const runtime = "Microsoft-Windows-DotNETRuntime"
 
-// All is a provider with all keywords. They are spelled out, as .NET 5 to 7 drop events where a mask has no bit in
-// common with those of the event (http-events.md section 2).
+// All is a provider with all keywords. They are spelled out, as .NET 5 to 7 drop events where a
+// mask has no bit in common with those of the event (http-events.md section 2).
 func All(provider string) string { return provider + ":0xFFFFFFFFFFFFFFFF:4" }
 
 // What records the things that commands report on.

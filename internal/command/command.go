@@ -183,8 +183,8 @@ func (c *Command) Resolve(o *Options) (string, error) {
 	return format, nil
 }
 
-// foreign refuses a name that ends as those of a format which other commands write: to this one x.speedscope.json is
-// but .json, and speedscope would not open what is in it.
+// foreign refuses a name that ends as those of a format which other commands write: to this one
+// x.speedscope.json is but .json, and speedscope would not open what is in it.
 func (c *Command) foreign(name string) error {
 	base, _ := output.TrimCompression(name)
 	_, ext := c.Outputs.Of(base)
@@ -337,8 +337,8 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 	return nil
 }
 
-// largePage is the size from which on it is said of a page: Chromium draws one of view of 580 MB after 7 s and of 1.2 GB
-// after 20, and takes nearly twice as much memory as the page has.
+// largePage is the size from which on it is said of a page: Chromium draws one of view of 580 MB
+// after 7 s and of 1.2 GB after 20, and takes nearly twice as much memory as the page has.
 const largePage = 500e6
 
 // noteOfSize says what to do about an output that is too large for what shows it; empty if it is not.

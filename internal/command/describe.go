@@ -15,8 +15,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// describe fills in what the report says of the samples of p and of their repairs, and returns all that was counted;
-// each asks for a row per repaired sample.
+// describe fills in what the report says of the samples of p and of their repairs, and returns all
+// that was counted; each asks for a row per repaired sample.
 func describe(p *profile.Profile, each bool, rep *report.Trace) profile.Counts {
 	c := p.Counts()
 	rep.Threads, rep.Samples, rep.Cut, rep.CutBy = c.Threads, c.Samples, c.Cut, c.CutBy

@@ -86,8 +86,8 @@ func (a *asked) dropAll(ctx context.Context, c *Call) string {
 	return what
 }
 
-// offerRequests says what requests there are for who asked for others: each calls see with the id and the URL, which may
-// be "", of all of them.
+// offerRequests says what requests there are for who asked for others: each calls see with the id
+// and the URL, which may be "", of all of them.
 func offerRequests(patterns []string, each func(see func(id int, url string))) string {
 	ids := idsIn(patterns)
 	var urls []string

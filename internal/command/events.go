@@ -99,8 +99,8 @@ func (e *Events) Do(ctx context.Context, c *Call) error {
 	return nil
 }
 
-// tellStacks reads the trace for the stacks of its events, which o asks for then. Where they do not fit into memory they go to
-// aside, which tells whether they came back.
+// tellStacks reads the trace for the stacks of its events, which o asks for then. Where they do not
+// fit into memory they go to aside, which tells whether they came back.
 func tellStacks(ctx context.Context, c *Call, o *events.Options, aside *spool.Spool) error {
 	ids := spool.ListIn[profile.StackID](aside)
 	p, _, err := load.Profile(ctx, c.In.Reader, &load.Options{NoSamples: true, Take: func(ev *nettrace.Event, _ int64, stack func() profile.StackID) {

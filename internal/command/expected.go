@@ -82,8 +82,8 @@ func (each *frameSize) between(t *profile.Table, a, b profile.StackID) (sum int6
 	return sum
 }
 
-// A wholeSize is what an output takes that holds each stack from root to leaf: for each frame bytes, its name or a
-// number, for each sample or for each distinct stack.
+// A wholeSize is what an output takes that holds each stack from root to leaf: for each frame
+// bytes, its name or a number, for each sample or for each distinct stack.
 type wholeSize struct {
 	bytes                     int64
 	name, number, everySample bool
@@ -98,8 +98,8 @@ var perWholeFrame = map[string]wholeSize{
 	"otlp-profiles-alpha": {number: true},
 }
 
-// deepStack is how many frames make it worth to look: where each stack is one frame deeper than the last, as spans are
-// that begin and never end, the output grows with the square of the input.
+// deepStack is how many frames make it worth to look: where each stack is one frame deeper than the
+// last, as spans are that begin and never end, the output grows with the square of the input.
 const deepStack = 1000
 
 // stacks is about how many bytes the stacks of a profile take; 0 where none is deep.
@@ -149,7 +149,8 @@ func large(bytes, stored int64) bool {
 	return bytes >= much && bytes >= times*stored
 }
 
-// announcement says that an output will be large, and what would be smaller. deep is the depth of the deepest stack.
+// announcement says that an output will be large, and what would be smaller. deep is the depth of
+// the deepest stack.
 func announcement(name, format string, bytes int64, deep int) string {
 	size := fmt.Sprintf("%.0f MB", float64(bytes)/1e6)
 	if bytes >= 1e10 {

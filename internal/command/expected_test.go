@@ -31,8 +31,9 @@ func TestExpected(t *testing.T) {
 	assert.Contains(t, announcement("x.json", "chromium", 1e9, 90), "x.json will take about 1000 MB as chromium")
 }
 
-// Stacks that are each one frame deeper than the last, as spans are that begin and never end, make an output that grows
-// with the square of the input where a format holds each from root to leaf: that is told before it fills a disk.
+// Stacks that are each one frame deeper than the last, as spans are that begin and never end, make
+// an output that grows with the square of the input where a format holds each from root to leaf:
+// that is told before it fills a disk.
 func TestExpectedOfDeepStacks(t *testing.T) {
 	p := &profile.Profile{Table: profile.NewTable()}
 	process := &profile.Process{PID: 1}

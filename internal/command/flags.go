@@ -23,8 +23,8 @@ type TimeFlags struct {
 	To   EndTime       `placeholder:"TIME" help:"End of the time range, counted likewise."`
 }
 
-// An EndTime is a time.Duration from the start of the trace to an end. 0 is none, and cannot be asked for: what
-// a script worked out to be 0 would keep all.
+// An EndTime is a time.Duration from the start of the trace to an end. 0 is none, and cannot be
+// asked for: what a script worked out to be 0 would keep all.
 type EndTime time.Duration
 
 // Decode reads the flag.

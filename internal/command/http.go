@@ -208,7 +208,8 @@ func (r httpRow) method() string {
 	return r.served.Method
 }
 
-// wanted returns what the flags ask for, but for time, and the activities that it asks: theirs is an error that it had.
+// wanted returns what the flags ask for, but for time, and the activities that it asks: theirs is
+// an error that it had.
 func (h *HTTP) wanted(ctx context.Context, c *Call) (func(httpRow) bool, *activity.IDSet, error) {
 	keep, err := h.filter()
 	if err != nil {
@@ -225,8 +226,8 @@ func (h *HTTP) wanted(ctx context.Context, c *Call) (func(httpRow) bool, *activi
 	}, ids, nil
 }
 
-// filter compiles the flags that are about a request alone. A served request whose status or host no event tells is not
-// of any.
+// filter compiles the flags that are about a request alone. A served request whose status or host
+// no event tells is not of any.
 func (h *HTTP) filter() (func(httpRow) bool, error) {
 	if h.sides()&requests.Server != 0 && !slices.Contains([]string{"", "start", "duration"}, h.Sort) {
 		return nil, fmt.Errorf("--sort %s does not go with --side %s: use start or duration", h.Sort, h.Side)

@@ -79,9 +79,9 @@ func scanned(ctx context.Context, c *Call, begin func(*requests.Scanner), each f
 	return read, err
 }
 
-// explained reads a trace and hands out its requests in the order of their ends, but behind those that served them, when what
-// explains them is ready, each with a time before which none that follows began. Others get the
-// events of the first reading.
+// explained reads a trace and hands out its requests in the order of their ends, but behind those
+// that served them, when what explains them is ready, each with a time before which none that
+// follows began. Others get the events of the first reading.
 func explained(ctx context.Context, c *Call, ready func(*profile.Profile, *requests.Explainer, *requests.Scanner), each func(r httpRow, before int64), others ...input.Consumer) (*requests.Info, error) {
 	rec, room := requests.NewRecorder(0), &waitingRoom{}
 	p, read, err := recorded(ctx, c, rec, append(others, room)...)

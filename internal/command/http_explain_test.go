@@ -24,7 +24,8 @@ func TestExplainedByASecondReading(t *testing.T) {
 	}
 }
 
-// TestAwaitsThatNothingTells: where neither samples nor task events are, a thread may have worked for a request unseen.
+// TestAwaitsThatNothingTells: where neither samples nor task events are, a thread may have worked
+// for a request unseen.
 func TestAwaitsThatNothingTells(t *testing.T) {
 	for file, told := range map[string]bool{"http-net9": false, "requests-short": true} {
 		rows, _ := runHTTP(t, file, "ndjson", &HTTP{Explain: true, Side: "both"})

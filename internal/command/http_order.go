@@ -10,8 +10,9 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 )
 
-// explainedAtOnce is how many requests are put in order in memory that are explained, where all are asked for in another
-// order than that of their ends: they have some kilobytes each. Of others it is held.
+// explainedAtOnce is how many requests are put in order in memory that are explained, where all are
+// asked for in another order than that of their ends: they have some kilobytes each. Of others it
+// is held.
 const explainedAtOnce = 5000
 
 // rowRuns are requests that memory has no room for: runs of them, each in order, on disk.
@@ -49,7 +50,8 @@ func (r *rowRuns) ordered(yield func(httpRow) bool) {
 	spool.Merge(r.runs, func(x spool.Run) bool { return yield(x.(*rowRun).row) })
 }
 
-// Err is the error of rows that could not be read again: those that were yielded since are not what they were.
+// Err is the error of rows that could not be read again: those that were yielded since are not what
+// they were.
 func (r *rowRuns) Err() error { return r.log.Err() }
 
 // A packedRow is an httpRow whose fields a spool.Packer sees.

@@ -51,7 +51,8 @@ func fill(r *rand.Rand, v reflect.Value, depth int) {
 	}
 }
 
-// Requests of either side come in order as a stable sort puts them, with all that they had, from memory and from disk.
+// Requests of either side come in order as a stable sort puts them, with all that they had, from
+// memory and from disk.
 func TestRowRuns(t *testing.T) {
 	file, err := os.CreateTemp(t.TempDir(), "")
 	require.NoError(t, err)
@@ -112,7 +113,8 @@ func (w *countingWriter) Request(r *httpphases.Request) error {
 func (w *countingWriter) Server(*httpphases.ServerRequest) error { return nil }
 func (w *countingWriter) Close(*httpreport.Summary) error        { return nil }
 
-// As many requests come in order as are asked for, be it more than are kept in memory, and none costs a look at all the others.
+// As many requests come in order as are asked for, be it more than are kept in memory, and none
+// costs a look at all the others.
 func TestLimitBeyondMemory(t *testing.T) {
 	for _, limit := range []int{3, held / 2, held - 1, held, held + 5} {
 		w := &countingWriter{}

@@ -73,8 +73,8 @@ func TestHTTPPageInBrowser(t *testing.T) {
 	b.Screenshot("requests")
 }
 
-// TestHTTPPageIsAsWideAsItsWindow holds the pages of requests with a note that names a command without a blank in
-// it, which made them wider than any window.
+// TestHTTPPageIsAsWideAsItsWindow holds the pages of requests with a note that names a command
+// without a blank in it, which made them wider than any window.
 func TestHTTPPageIsAsWideAsItsWindow(t *testing.T) {
 	b := tracetest.NewBrowser(t, 1300, 800)
 	for _, h := range []*HTTP{{Side: "both"}, {Summary: true}} {

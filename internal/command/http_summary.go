@@ -41,7 +41,8 @@ func (h *HTTP) checkSummary(format string) error {
 	return nil
 }
 
-// summary tells how the service did, on the sides that are asked for. What is wrong with it, and its figures, show in both.
+// summary tells how the service did, on the sides that are asked for. What is wrong with it, and
+// its figures, show in both.
 func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	keep, ids, err := h.wanted(ctx, c)
 	if err != nil {

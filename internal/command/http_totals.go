@@ -35,8 +35,8 @@ func newHTTPTotals(c *Call, sides requests.Sides) httpTotals {
 	return t
 }
 
-// keptMemory is how many bytes of what is kept of all requests stay in memory beside what is made of them: the durations of
-// some 2 million.
+// keptMemory is how many bytes of what is kept of all requests stay in memory beside what is made
+// of them: the durations of some 2 million.
 const keptMemory = 4 << 20
 
 // served measures a request that was served, and counts it if that side is asked for.
@@ -111,7 +111,8 @@ func (r httpRow) lasted() bool {
 	return f.ended && f.outcome != httpphases.Incomplete
 }
 
-// end computes what needs all requests, of which those of the sides have these durations, ns, and puts it into the report.
+// end computes what needs all requests, of which those of the sides have these durations, ns, and
+// puts it into the report.
 func (t *httpTotals) end(rep *report.Trace, made, served []*quantile.Numbers) {
 	for _, x := range []struct {
 		side      *report.Side

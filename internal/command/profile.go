@@ -242,7 +242,8 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	return p, nil
 }
 
-// nothing says why there is nothing of groups of tracks in p, which had samples before they were selected from or had none.
+// nothing says why there is nothing of groups of tracks in p, which had samples before they were
+// selected from or had none.
 func (c *Config) nothing(kind input.Kind, p *profile.Profile, sampled bool, groups []string) string {
 	switch {
 	case sampled && p.Activities.Len() == 0 && c.Select.OfWork():

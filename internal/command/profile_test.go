@@ -75,7 +75,8 @@ func TestRepairOfRepairedRecording(t *testing.T) {
 	}
 }
 
-// A copy of a recording holds the stacks of other events, repaired as well; a profile drops them. Samples are the same in both.
+// A copy of a recording holds the stacks of other events, repaired as well; a profile drops them.
+// Samples are the same in both.
 func TestRepairOfEvents(t *testing.T) {
 	c := Config{Repair: true, MinConfidence: 0.9}
 	path := tracetest.Corpus(t, "dotnet10", "noise.nettrace")

@@ -74,14 +74,16 @@ func write(ctx context.Context, c *Call, cfg Config) error {
 	return nil
 }
 
-// isDevice reports whether there is something by a name that does not keep what is written to it: nothing can open that.
+// isDevice reports whether there is something by a name that does not keep what is written to it:
+// nothing can open that.
 func isDevice(name string) bool {
 	st, err := os.Stat(name)
 	return err == nil && !st.Mode().IsRegular()
 }
 
-// opens says what shows an output; empty where that is no question. view shows time. What the viewer of a format
-// cannot unpack itself is to be unpacked first: of all packed files it takes gzip of some formats only.
+// opens says what shows an output; empty where that is no question. view shows time. What the
+// viewer of a format cannot unpack itself is to be unpacked first: of all packed files it takes
+// gzip of some formats only.
 func opens(name, format string, time bool) string {
 	base, end := output.TrimCompression(name)
 	word, view, unpack := text.ShellWord(name), "", ""

@@ -33,7 +33,8 @@ type Result struct {
 
 	a, b *costs
 	few  map[string][]string // names of a kind that one of the traces has too little of
-	// untyped is the name of the trace whose recorder did not tell managed code from the rest, if that of the other one did.
+	// untyped is the name of the trace whose recorder did not tell managed code from the rest, if
+	// that of the other one did.
 	untyped string
 }
 

@@ -110,7 +110,8 @@ func TestOneSlowerMethodOfABatchIsFound(t *testing.T) {
 	}
 }
 
-// The first sentences say whether the traces can be compared, name the three methods that moved most by themselves, and count the others.
+// The first sentences say whether the traces can be compared, name the three methods that moved
+// most by themselves, and count the others.
 func TestVerdictNamesWhatMoved(t *testing.T) {
 	work, slower := map[string]int{"App.Same()": 900}, map[string]int{"App.Same()": 900}
 	for i := range 5 {
@@ -437,8 +438,8 @@ func TestCounters(t *testing.T) {
 	assert.NotEmpty(t, g.Check(r))
 }
 
-// TestIdleCounters holds that an interval in which an EventCounter measured nothing is no value of it: the event
-// tells 0.
+// TestIdleCounters holds that an interval in which an EventCounter measured nothing is no value of
+// it: the event tells 0.
 func TestIdleCounters(t *testing.T) {
 	payload := nettrace.Field{Name: "Payload", Type: nettrace.TypeObject, Fields: []nettrace.Field{
 		{Name: "Name", Type: nettrace.TypeString}, {Name: "Mean", Type: nettrace.TypeFloat64}, {Name: "Count", Type: nettrace.TypeInt32}, {Name: "Min", Type: nettrace.TypeFloat64},
@@ -554,7 +555,8 @@ func TestCountersOfOneName(t *testing.T) {
 	assert.Equal(t, map[string][]Value{"Lab/q (m)": valuesOf(10, 20), "Lab/q (k)": valuesOf(1, 2)}, tr.Counters)
 }
 
-// What goes up and down is compared by where it stands, not by how fast it grows, which is nothing in the mean.
+// What goes up and down is compared by where it stands, not by how fast it grows, which is nothing
+// in the mean.
 func TestUpDownCounters(t *testing.T) {
 	name := "../../testdata/nettrace/counters.nettrace.zst"
 	f, err := tracefix.Open(t.Context(), name)
@@ -606,7 +608,8 @@ func TestTablesBeginWithWhatMovedMost(t *testing.T) {
 	assert.Fail(t, "no table of totals")
 }
 
-// Where the recorder of one of the traces did not tell managed code from the rest, their CPU times are not of one kind.
+// Where the recorder of one of the traces did not tell managed code from the rest, their CPU times
+// are not of one kind.
 func TestUntypedOne(t *testing.T) {
 	work := map[string]int{"App.Slow()": 800}
 	for _, untyped := range [][2]bool{{false, false}, {true, true}, {true, false}, {false, true}} {

@@ -10,8 +10,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Means and their errors are those of what a thing cost each request, whatever order that came in and however often a
-// request was come back to; and they are the same to the last digit each time.
+// Means and their errors are those of what a thing cost each request, whatever order that came in
+// and however often a request was come back to; and they are the same to the last digit each time.
 func TestSpread(t *testing.T) {
 	const requests, things = 20_000, 40
 	tr := &Trace{Profile: &profile.Profile{}, Requests: newRequests(false)}
@@ -93,8 +93,8 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// Of millions of requests the chosen ones are those that were wanted, in their order, and numbers by number are those that were
-// set, in whatever order: most of both come from the disk.
+// Of millions of requests the chosen ones are those that were wanted, in their order, and numbers
+// by number are those that were set, in whatever order: most of both come from the disk.
 func TestManyRequests(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const n = 2_000_000

@@ -13,8 +13,8 @@ type kind struct {
 	name  string
 	words string // in "Not compared: ..."
 	none  string // what the trace without it does, in "the trace before ..."
-	// asked reports whether events tell that it was recorded, if there is any of it or not. nil: only what there
-	// is of it does.
+	// asked reports whether events tell that it was recorded, if there is any of it or not. nil:
+	// only what there is of it does.
 	asked func(*session) bool
 	holds func(*Trace) bool
 	list  func(*Result) *[]Named // nil: methods
@@ -101,8 +101,8 @@ type session struct {
 const (
 	keywordGC        = 0x1
 	keywordException = 0x8000
-	// Profiles that ask for these (GC handles, loader, JIT, threading) ask for collections and exceptions too, of
-	// which a good run has none.
+	// Profiles that ask for these (GC handles, loader, JIT, threading) ask for collections and
+	// exceptions too, of which a good run has none.
 	keywordsBroad = 0x2 | 0x8 | 0x10 | 0x10000
 )
 
@@ -118,8 +118,8 @@ func (s *session) Event(ev *nettrace.Event) error {
 	return nil
 }
 
-// notRecorded are the names of the kinds that a trace does not hold, though nothing tells that they were recorded: that
-// there is none of them is no zero.
+// notRecorded are the names of the kinds that a trace does not hold, though nothing tells that they
+// were recorded: that there is none of them is no zero.
 func (t *Trace) notRecorded(s *session) (names []string) {
 	for i := range kinds {
 		if k := &kinds[i]; !k.holds(t) && (k.asked == nil || !k.asked(s)) {

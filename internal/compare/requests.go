@@ -23,7 +23,8 @@ type asked struct {
 	url   string // if requests are selected by it
 }
 
-// Requests are those of one side, in the order of their ends. There may be millions: most of them are on disk.
+// Requests are those of one side, in the order of their ends. There may be millions: most of them
+// are on disk.
 type Requests struct {
 	rows  spool.Pages[requestPage]
 	n     int
@@ -123,7 +124,8 @@ func (l *Requests) Err() error {
 	return l.aside.Err()
 }
 
-// numbers are numbers by number, 0 where none was set. Most of them are on disk, near the others of that place.
+// numbers are numbers by number, 0 where none was set. Most of them are on disk, near the others of
+// that place.
 type numbers struct{ pages spool.Pages[numberPage] }
 
 type numberPage [1 << 12]int32

@@ -7,8 +7,8 @@ import (
 	"github.com/tracefix/tracefix/internal/spool"
 )
 
-// A spread is what things cost each request. There may be dozens of things in each of millions of requests: what they cost is
-// kept in runs that are sorted, most of them on disk.
+// A spread is what things cost each request. There may be dozens of things in each of millions of
+// requests: what they cost is kept in runs that are sorted, most of them on disk.
 type spread struct {
 	aside   *spool.Spool
 	request int32   // of which there is more in costs
@@ -25,7 +25,8 @@ type share struct {
 	ns int64
 }
 
-// A spreadRun is shares in order, and while it is read the one at hand: by how much each is of a later request or thing, and ns, as varints.
+// A spreadRun is shares in order, and while it is read the one at hand: by how much each is of a
+// later request or thing, and ns, as varints.
 type spreadRun struct {
 	share
 	spool.Piece

@@ -252,8 +252,8 @@ func (r *Result) tables(limit int) (list []Table) {
 	return list
 }
 
-// byChange are the methods by how far a figure of theirs moved, those that moved most first, of what did not move at all
-// the largest: the ones that a limit leaves.
+// byChange are the methods by how far a figure of theirs moved, those that moved most first, of
+// what did not move at all the largest: the ones that a limit leaves.
 func (r *Result) byChange(figure func(*Method) *Figure) []*Method {
 	list := make([]*Method, len(r.Methods))
 	for i := range r.Methods {

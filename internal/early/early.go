@@ -1,7 +1,7 @@
-// Package early does what pays only before the rest of the program is initialised, which takes several
-// times as long as Go itself needs to start: the packages of clients, formats and the grammar have tables, and
-// their inits touch memory for the first time. It imports os and below only, so that its init comes before
-// theirs; cmd/tracefix imports it for that.
+// Package early does what pays only before the rest of the program is initialised, which takes
+// several times as long as Go itself needs to start: the packages of clients, formats and the
+// grammar have tables, and their inits touch memory for the first time. It imports os and below
+// only, so that its init comes before theirs; cmd/tracefix imports it for that.
 package early
 
 import "runtime"

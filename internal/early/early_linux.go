@@ -16,16 +16,17 @@ func init() {
 	touchHeap()
 }
 
-// firstHeap is by how much the heap of Go grows at least, and what it begins with: mostly at a multiple of that. Where it
-// begins elsewhere the kernel may refuse, and nothing is gained.
+// firstHeap is by how much the heap of Go grows at least, and what it begins with: mostly at a
+// multiple of that. Where it begins elsewhere the kernel may refuse, and nothing is gained.
 const firstHeap = 4 << 20
 
 // populate is MADV_POPULATE_WRITE, which package syscall does not know.
 const populate = 23
 
-// touchHeap has the kernel give the first pages of the heap at once. Each would be given when it is touched first,
-// and most are before a command begins: five hundred faults, of which each takes longer than the page does, most of all
-// in virtual machines. A kernel before 5.14 refuses, and then they are given one by one.
+// touchHeap has the kernel give the first pages of the heap at once. Each would be given when it is
+// touched first, and most are before a command begins: five hundred faults, of which each takes
+// longer than the page does, most of all in virtual machines. A kernel before 5.14 refuses, and
+// then they are given one by one.
 func touchHeap() {
 	somewhere := new([64]byte)
 	start := uintptr(unsafe.Pointer(somewhere)) &^ (firstHeap - 1)

@@ -34,9 +34,10 @@ var (
 	ofProcess = seriesPart{func(s *Series) string { return fmt.Sprint(s.PID) }, "process %s"}
 )
 
-// SeriesNames returns a name for each of the series of a process: the provider, the name, the tags. Those that have all of
-// this in common, as instruments of two meters of one name, have behind it what they differ in: the version of the meter, the
-// unit, the type, and last which of them it is, by the process's numbers of its instruments.
+// SeriesNames returns a name for each of the series of a process: the provider, the name, the tags.
+// Those that have all of this in common, as instruments of two meters of one name, have behind it
+// what they differ in: the version of the meter, the unit, the type, and last which of them it is,
+// by the process's numbers of its instruments.
 func SeriesNames(list []Series) []string {
 	names := make([]string, len(list))
 	for i := range list {

@@ -242,8 +242,8 @@ func (p *Point) appendExponential(b []byte, first int64) []byte {
 	return b
 }
 
-// firstBucket is the index of the first bucket of p, if it has buckets whose place is known. The event does not
-// tell it, but the largest measurement is in the last bucket that is not empty.
+// firstBucket is the index of the first bucket of p, if it has buckets whose place is known. The
+// event does not tell it, but the largest measurement is in the last bucket that is not empty.
 func (p *Point) firstBucket() (int64, bool) {
 	e := p.Exponential
 	if e == nil || e.Scale < -11 || e.Scale > 20 { // those of the runtime
@@ -263,7 +263,8 @@ func (p *Point) firstBucket() (int64, bool) {
 	return first, first >= math.MinInt32 && first <= math.MaxInt32
 }
 
-// bucketOf is the index of the bucket that a positive value is in: bucket i ends with base^(i+1), and holds it.
+// bucketOf is the index of the bucket that a positive value is in: bucket i ends with base^(i+1),
+// and holds it.
 func bucketOf(v float64, scale int) int64 {
 	frac, exp := math.Frexp(v) // v = frac * 2^exp, frac from 0.5 to below 1
 	switch {

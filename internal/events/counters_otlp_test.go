@@ -143,7 +143,8 @@ func TestOTLPAttributes(t *testing.T) {
 	assert.Equal(t, []attributes{one, two, one, two, {"tracefix.series": "2"}, {"tracefix.series": "2", "tracefix.series_": int64(2)}}, got)
 }
 
-// TestOTLPFalls holds that only what does not fall is called monotonic, and that a total that began anew says when.
+// TestOTLPFalls holds that only what does not fall is called monotonic, and that a total that began
+// anew says when.
 func TestOTLPFalls(t *testing.T) {
 	point := func(typ CounterType, tags string, growth, total float64) Point {
 		return Point{Name: "x", Type: typ, Tags: tags, Value: growth, Total: total}

@@ -380,7 +380,8 @@ a_x_y_bytes{series="2"} 7 10
 `, openMetricsOf(t, value("x-y", "MB", 2), value("x.y", "B", 7)), "units")
 }
 
-// TestOpenMetricsNames holds that no name is reserved, of a family or a label, and that no label stands twice.
+// TestOpenMetricsNames holds that no name is reserved, of a family or a label, and that no label
+// stands twice.
 func TestOpenMetricsNames(t *testing.T) {
 	nan := math.NaN()
 	value := func(name, tags string, v float64) Point {

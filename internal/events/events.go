@@ -39,8 +39,9 @@ type Options struct {
 	// Processes tells the names of processes; it is asked once at most, if Select
 	// names one. Nil: none has a name.
 	Processes func() map[int]string
-	// Stack returns the stack of the n-th event of the trace, counted from 1, 0 if it has none, and Names the full names of a
-	// stack, root first; a line then tells them. Nil: stacks are not told.
+	// Stack returns the stack of the n-th event of the trace, counted from 1, 0 if it has none, and
+	// Names the full names of a stack, root first; a line then tells them. Nil: stacks are not
+	// told.
 	Stack func(n int64) profile.StackID
 	Names func(stack profile.StackID) []string
 	// Warn is told of each defect of the file that was skipped.
@@ -249,7 +250,8 @@ func (l *liner) appendJSON(b []byte, ev *nettrace.Event, k *kind, ns int64) []by
 // mostTold is how many bytes of what is told of stacks are remembered.
 const mostTold = 16 << 20
 
-// appendFrames appends what is told of the stack of the event at hand: tell appends that of names, root first.
+// appendFrames appends what is told of the stack of the event at hand: tell appends that of names,
+// root first.
 func (l *lister) appendFrames(b []byte, tell func(b []byte, names []string) []byte) []byte {
 	if l.o.Stack == nil {
 		return b

@@ -277,8 +277,9 @@ func TestPathsEqualReference(t *testing.T) {
 	assert.NotZero(t, seen)
 }
 
-// TestPathsOfEveryRuntime holds that each id of an activity has a path, and none that its runtime did not write, also where the
-// events that prove how ids are to be read are not among those that are wanted.
+// TestPathsOfEveryRuntime holds that each id of an activity has a path, and none that its runtime
+// did not write, also where the events that prove how ids are to be read are not among those that
+// are wanted.
 func TestPathsOfEveryRuntime(t *testing.T) {
 	for name, lossy := range map[string]bool{"probe9.nettrace.gz": false, "probe10.nettrace.zst": true} {
 		text, _ := listing(t, open(t, filepath.Join(data, name)), nil)

@@ -63,12 +63,13 @@ type gcProcess struct {
 	before *heapSizes // after the last collection before those of the list, nil if not told
 }
 
-// measures reports whether what was allocated until the next collection can be told from the sizes after g. A background
-// collection's are those of its end, when the program has gone on.
+// measures reports whether what was allocated until the next collection can be told from the sizes
+// after g. A background collection's are those of its end, when the program has gone on.
 func measures(g *runtimeevents.Collection) bool { return g.HasSizes && g.HasHistory && !g.Concurrent }
 
-// heapSizes are those of the generations behind a collection; of large and pinned objects without the free space, which they
-// are allocated in: the heap of a program that frees as many as it allocates does not grow.
+// heapSizes are those of the generations behind a collection; of large and pinned objects without
+// the free space, which they are allocated in: the heap of a program that frees as many as it
+// allocates does not grow.
 type heapSizes struct {
 	time int64 // ns, of the collection
 	gen  generationArray

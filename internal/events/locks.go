@@ -26,7 +26,8 @@ type lockRecord struct {
 	monitorWait              bool // of a Wait
 }
 
-// A waitCount is how many waits a process had, and how many ends of contentions whose starts the trace does not hold.
+// A waitCount is how many waits a process had, and how many ends of contentions whose starts the
+// trace does not hold.
 type waitCount struct{ pid, waits, early int }
 
 // newLocks returns an empty list of locks; what it has no memory for goes to aside.
@@ -73,8 +74,8 @@ func (l *locks) pids() (pids []int) {
 	return pids
 }
 
-// inOrder returns the contentions of a list in the order of their starts, and equal ones as they are. They come in the order
-// of their ends, which is nearly that of their starts.
+// inOrder returns the contentions of a list in the order of their starts, and equal ones as they
+// are. They come in the order of their ends, which is nearly that of their starts.
 func (l *locks) inOrder(of *spool.List[lockRecord]) *spool.List[lockRecord] {
 	sorted, out := spool.SorterIn(l.aside, func(x *lockRecord) int64 { return x.Start }), spool.ListIn[lockRecord](l.aside)
 	for c := of.From(0); c.Peek() != nil; c.Next() {

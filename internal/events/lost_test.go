@@ -14,8 +14,8 @@ import (
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
-// TestLostEventsInventNothing leaves out events as a recorder does that runs out of room: what is told of a collection or a
-// contention then is what the whole trace tells of it, or nothing.
+// TestLostEventsInventNothing leaves out events as a recorder does that runs out of room: what is
+// told of a collection or a contention then is what the whole trace tells of it, or nothing.
 func TestLostEventsInventNothing(t *testing.T) {
 	type row = map[string]any
 	rows := func(r *Report) (list []row) {
@@ -81,7 +81,8 @@ func TestLostEventsInventNothing(t *testing.T) {
 	}
 }
 
-// Where the event with the sizes was lost, a generation of which nothing went out may as well not have been collected.
+// Where the event with the sizes was lost, a generation of which nothing went out may as well not
+// have been collected.
 func TestSurvivalWithoutSizes(t *testing.T) {
 	g := gcRecord{Collection: runtimeevents.Collection{Generation: 1, HasHistory: true}}
 	g.Gen[0] = runtimeevents.Generation{Before: 1000, Out: 250}

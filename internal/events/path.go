@@ -8,8 +8,8 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// pathNames turns activity ids into paths. It is to meet all ids of a trace, those of events that are not wanted too: an id may
-// tell how others are to be read.
+// pathNames turns activity ids into paths. It is to meet all ids of a trace, those of events that
+// are not wanted too: an id may tell how others are to be read.
 type pathNames struct {
 	ids   activity.Decoder
 	seen  [1 << cacheBits]nettrace.GUID // of late

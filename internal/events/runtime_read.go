@@ -222,14 +222,16 @@ type thread struct {
 	id  uint64
 }
 
-// heldWaits are those of a thread since it began to wait for a lock. They were for that lock if it gets it, which its stop
-// tells: a Lock.TryEnter that gives up has none, and what the thread waits for later is for no lock.
+// heldWaits are those of a thread since it began to wait for a lock. They were for that lock if it
+// gets it, which its stop tells: a Lock.TryEnter that gives up has none, and what the thread waits
+// for later is for no lock.
 type heldWaits struct {
 	since int64
 	list  []*runtimeevents.Wait
 }
 
-// mostHeld bounds them. A contended lock is tried again after each of its waits: 60 times in a recording of a convoy.
+// mostHeld bounds them. A contended lock is tried again after each of its waits: 60 times in a
+// recording of a convoy.
 const mostHeld = 1 << 10
 
 func newLocksCollector(in interval.Interval, waits bool) *locksCollector {

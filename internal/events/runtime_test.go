@@ -158,7 +158,8 @@ func TestFormatsTellTheSame(t *testing.T) {
 	}
 }
 
-// TestPagesAreAsWideAsTheirWindow holds the pages of reports, whose verdicts name methods without a blank, in a narrow window.
+// TestPagesAreAsWideAsTheirWindow holds the pages of reports, whose verdicts name methods without a
+// blank, in a narrow window.
 func TestPagesAreAsWideAsTheirWindow(t *testing.T) {
 	b := tracetest.NewBrowser(t, 380, 800)
 	for name, kind := range reportKinds {
@@ -284,8 +285,8 @@ func TestFinalizersOfATime(t *testing.T) {
 	}
 }
 
-// What lasts over the edge of the time that is wanted counts in sums as far as it lies within: the sums before and behind
-// a moment add up, also where it cuts the longest of all in two.
+// What lasts over the edge of the time that is wanted counts in sums as far as it lies within: the
+// sums before and behind a moment add up, also where it cuts the longest of all in two.
 func TestSumsAreOfTheTime(t *testing.T) {
 	for name, keys := range map[string]struct{ start, length, sum string }{
 		"gc": {"pause_start_ms", "pause_ms", "total_pause_ms"}, "jit": {"start_ms", "compile_ms", "total_ms"}, "locks": {"start_ms", "ms", "total_ms"},
@@ -371,7 +372,8 @@ func TestStarvationThatIsNotTold(t *testing.T) {
 	assert.Equal(t, []string{"The trace holds no collection."}, gcVerdict(&gcProcess{}, &gcSums{}, &gcStats{}, &Context{Lost: 1}))
 }
 
-// Of a trace that lost events sums are of a part, and little of something is no good news where many were lost.
+// Of a trace that lost events sums are of a part, and little of something is no good news where
+// many were lost.
 func TestVerdictsOfLossyTraces(t *testing.T) {
 	const little, noRate = "That is little.", "Allocated: at least 5.00 MB; "
 	for name, tt := range map[string]struct {
@@ -415,7 +417,8 @@ func TestVerdictsOfLossyTraces(t *testing.T) {
 	assert.Equal(t, "", inducersOf(&gcSums{stats: gcStats{Induced: 10}}))
 }
 
-// By the sizes of the heap what was allocated is what it grew by between two collections, not what was there before.
+// By the sizes of the heap what was allocated is what it grew by between two collections, not what
+// was there before.
 func TestAllocatedBySizes(t *testing.T) {
 	of := func(in interval.Interval) float64 {
 		stats := statsOf(t, readReport(t, "alloc", KindGC, RuntimeOptions{Between: in}))
@@ -490,8 +493,8 @@ func TestUnfinishedOfATime(t *testing.T) {
 	assert.Greater(t, whole["unfinished"], first["unfinished"])
 }
 
-// A wait that has no end is over when its thread waits anew: what comes later is not the time of it. The last one's end is
-// not known.
+// A wait that has no end is over when its thread waits anew: what comes later is not the time of
+// it. The last one's end is not known.
 func TestWaitsWithoutEndOfATime(t *testing.T) {
 	for name, tt := range map[string]struct {
 		in   interval.Interval
@@ -600,7 +603,8 @@ func TestPauseThatIsNotTold(t *testing.T) {
 	none := writeRuntime(t, of(runtimeevents.IDRestartEEBegin, 0), "text", 0)
 	assert.NotContains(t, none, "stopped all threads for 0")
 
-	// Nor is it known how long it took to stop all threads, or to wake them, where events of that are missing.
+	// Nor is it known how long it took to stop all threads, or to wake them, where events of that
+	// are missing.
 	rows = writeRuntime(t, of(runtimeevents.IDSuspendEEEnd, known), "ndjson", 0)
 	assert.InDelta(t, known, strings.Count(rows, `"suspend_ms":`), 3)
 	assert.NotContains(t, rows, `"suspend_ms":0,`)
@@ -611,7 +615,8 @@ func TestPauseThatIsNotTold(t *testing.T) {
 	assert.NotContains(t, writeRuntime(t, cut, "text", 0), "more; --limit 0")
 }
 
-// Pauses of collections that the trace does not hold are told, where they are more than that of a no-GC region.
+// Pauses of collections that the trace does not hold are told, where they are more than that of a
+// no-GC region.
 func TestPausesOfNoCollection(t *testing.T) {
 	lost := 0
 	of := func(most int) string {

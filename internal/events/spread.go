@@ -13,7 +13,8 @@ type spread struct {
 	Max, Mean     int64
 }
 
-// durations are times of which the distribution is wanted, up to millions. The zero value keeps all in memory.
+// durations are times of which the distribution is wanted, up to millions. The zero value keeps all
+// in memory.
 type durations struct {
 	times    quantile.Numbers
 	sum, max int64
@@ -73,8 +74,8 @@ func (s *peaks) add(at int64, value float64, n int) {
 	}
 }
 
-// with appends p, or leaves the larger one of it and the last one, if it is in the same part of the time or, as in a damaged
-// trace, before it.
+// with appends p, or leaves the larger one of it and the last one, if it is in the same part of the
+// time or, as in a damaged trace, before it.
 func (s *peaks) with(list []peak, p peak) []peak {
 	k := len(list) - 1
 	if s.width == 0 || k < 0 || list[k].at/s.width < p.at/s.width {

@@ -78,7 +78,8 @@ type waited struct {
 	cut     int   // of them, how many lie in it in part
 }
 
-// threadsReport reports on the thread pools of a trace. queued is how long work waited, by process; nil where that is not known.
+// threadsReport reports on the thread pools of a trace. queued is how long work waited, by process;
+// nil where that is not known.
 func threadsReport(procs []*runtimeevents.PoolProcess, queued func(pid int) *waited, c *Context) *Report {
 	r := &Report{Title: "Thread pool of " + c.Name, row: adjustmentRow{}, stats: threadsStats{K: "stats", Reasons: map[string]int{}}}
 	var stats []any

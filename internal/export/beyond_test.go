@@ -13,8 +13,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// TestAmountsBeyondIntegers: an amount that a format has no number for becomes the largest that it has, which is told once;
-// it became a negative one, or nothing.
+// TestAmountsBeyondIntegers: an amount that a format has no number for becomes the largest that it
+// has, which is told once; it became a negative one, or nothing.
 func TestAmountsBeyondIntegers(t *testing.T) {
 	p := &profile.Profile{Table: profile.NewTable(), Weights: []profile.Weight{{Name: "bytes", Unit: profile.Bytes, Sums: true}}, Names: []string{""}}
 	process := &profile.Process{PID: 1}

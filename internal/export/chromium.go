@@ -374,7 +374,8 @@ func (c *chromiumWriter) frame(b *threadPart, m profile.MethodID, marked bool) {
 	}
 }
 
-// A frameTail is the end of the events of a method: its name and category. The mark is for one that a repair put back.
+// A frameTail is the end of the events of a method: its name and category. The mark is for one that
+// a repair put back.
 type frameTail struct{ plain, marked []byte }
 
 // tailOf returns the end of the events of a method.

@@ -13,8 +13,9 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// TestDeepStacks writes and sums up 100,000 stacks, each one frame deeper than the last, as spans are that begin and never
-// end: the cost is that of the frames that change. Where each stack cost its depth this took minutes.
+// TestDeepStacks writes and sums up 100,000 stacks, each one frame deeper than the last, as spans
+// are that begin and never end: the cost is that of the frames that change. Where each stack cost
+// its depth this took minutes.
 func TestDeepStacks(t *testing.T) {
 	p := &profile.Profile{Table: profile.NewTable()}
 	process := &profile.Process{PID: 1}
@@ -42,8 +43,8 @@ func TestDeepStacks(t *testing.T) {
 	}
 }
 
-// TestSpeedscopeLeavesOutADeepSum holds that a file grows with what changes on its threads: the sum of two threads of such
-// stacks would take many times that, and is left out and said so.
+// TestSpeedscopeLeavesOutADeepSum holds that a file grows with what changes on its threads: the sum
+// of two threads of such stacks would take many times that, and is left out and said so.
 func TestSpeedscopeLeavesOutADeepSum(t *testing.T) {
 	p := &profile.Profile{Table: profile.NewTable()}
 	process := &profile.Process{PID: 1}
@@ -67,7 +68,8 @@ func TestSpeedscopeLeavesOutADeepSum(t *testing.T) {
 	assert.True(t, json.Valid(out.Bytes()))
 }
 
-// TestTopIsThatOfEachStack compares sums over stacks that share what is open with those of each stack by itself.
+// TestTopIsThatOfEachStack compares sums over stacks that share what is open with those of each
+// stack by itself.
 func TestTopIsThatOfEachStack(t *testing.T) {
 	for seed := range uint64(40) {
 		p := random(seed)

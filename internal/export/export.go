@@ -60,7 +60,8 @@ func (o *Options) warn(text string) {
 	}
 }
 
-// whole rounds an amount for a format that has integers of 64 bits only, and notes in beyond whether it has to be cut.
+// whole rounds an amount for a format that has integers of 64 bits only, and notes in beyond
+// whether it has to be cut.
 func whole(v float64, beyond *bool) int64 {
 	switch v = math.Round(v); {
 	case v >= 1<<63:

@@ -570,7 +570,8 @@ func (x *firefoxWriter) meta(o *Options) {
 		start = m.Start.UnixNano()
 	}
 	x.b = text.AppendMillis(x.b, start)
-	// The end is not part of what the viewer takes in: what happens at the end of the recording would not be there.
+	// The end is not part of what the viewer takes in: what happens at the end of the recording
+	// would not be there.
 	end := max(0, m.End)
 	if x.last >= end {
 		end = x.last + 1

@@ -189,8 +189,9 @@ func writeFirefox(t testing.TB, p *profile.Profile, o Options) *firefoxFile {
 	return readFirefox(t, out.Bytes())
 }
 
-// TestFirefoxHoldsTheLastSample: the viewer leaves out what is at the end of the profile or behind it. Recordings whose
-// last event is a sample lost it, and the time of a thread that ran until then.
+// TestFirefoxHoldsTheLastSample: the viewer leaves out what is at the end of the profile or behind
+// it. Recordings whose last event is a sample lost it, and the time of a thread that ran until
+// then.
 func TestFirefoxHoldsTheLastSample(t *testing.T) {
 	p := &profile.Profile{Table: profile.NewTable(), Meta: profile.Meta{End: 2e6}, Names: []string{""}, Weights: []profile.Weight{{Name: "alloc", Unit: profile.Bytes}}}
 	th := &profile.Thread{Process: &profile.Process{PID: 1}, TID: 1}

@@ -129,8 +129,8 @@ func (f *flame) add(th *profile.Thread, root profile.StackID, weight int, counts
 	}
 }
 
-// push adds the frames of a stack below root. It goes from the stack before, below the same root, to this one, so that
-// the cost is that of the frames in which they differ.
+// push adds the frames of a stack below root. It goes from the stack before, below the same root,
+// to this one, so that the cost is that of the frames in which they differ.
 func (f *flame) push(root, stack profile.StackID) profile.StackID {
 	t := f.p.Table
 	d := t.Depth(stack)

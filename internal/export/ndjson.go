@@ -14,11 +14,12 @@ import (
 //
 //	{"ts":5.699888,"pid":1,"tid":19,"type":"managed","depth":4,"cut":false,"frames":["root","leaf"]}
 //
-// ts is in ms since the start of the trace, exact to the nanosecond; frames are full
-// names without synthetic roots and leaf markers. A sample that knows for how long it speaks has "duration_ms", another one of
-// a CPU "period_ms", how far apart the trace tells that such were taken. "why" stands on cut samples only,
-// "repair" on those that a repair looked at. Stacks of other events are no samples, unless
-// o.Weights asks for them: they have "weight", "value", its "unit" and "name" in place of "type", and times are ms.
+// ts is in ms since the start of the trace, exact to the nanosecond; frames are full names without
+// synthetic roots and leaf markers. A sample that knows for how long it speaks has "duration_ms",
+// another one of a CPU "period_ms", how far apart the trace tells that such were taken. "why"
+// stands on cut samples only, "repair" on those that a repair looked at. Stacks of other events are
+// no samples, unless o.Weights asks for them: they have "weight", "value", its "unit" and "name" in
+// place of "type", and times are ms.
 func NDJSON(w io.Writer, p *profile.Profile, o Options) error {
 	out := newBuffer(w)
 	t := p.Table
@@ -129,7 +130,8 @@ var typeNames = [...][]byte{
 	profile.SampleError:    []byte(`,"type":"external"`),
 }
 
-// appendWeight writes what an event weighs, so that who reads the line needs nothing else to know what that is.
+// appendWeight writes what an event weighs, so that who reads the line needs nothing else to know
+// what that is.
 func appendWeight(b []byte, p *profile.Profile, v profile.Value) []byte {
 	w := p.Weights[v.Weight]
 	amount, unit := v.Amount, string(w.Unit)

@@ -65,8 +65,8 @@ type otlpWriter struct {
 	beyond    bool // an amount is larger than numbers are
 }
 
-// An otlpTable is a table of the dictionary: its entries in order, by their bytes. Entries of deep stacks are long, so
-// each is held once, in pieces that do not move.
+// An otlpTable is a table of the dictionary: its entries in order, by their bytes. Entries of deep
+// stacks are long, so each is held once, in pieces that do not move.
 type otlpTable struct {
 	field  protowire.Number
 	ids    map[string]uint64 // by the entry, or by the hash of one that is not shorter than that
@@ -287,8 +287,8 @@ func (x *otlpWriter) stack(k otlpStack) uint64 {
 	return id
 }
 
-// frame returns the number of a frame's location. A deep stack asks for as many as it has frames, so those that
-// were recorded, which are nearly all, are looked up without a hash.
+// frame returns the number of a frame's location. A deep stack asks for as many as it has frames,
+// so those that were recorded, which are nearly all, are looked up without a hash.
 func (x *otlpWriter) frame(f profile.FrameID, how string) uint64 {
 	if how == "" && x.recorded[f] != 0 {
 		return x.recorded[f]

@@ -99,7 +99,8 @@ func TestOTLPProfilesExample(t *testing.T) {
 	assert.Equal(t, int64(example().Top(profile.TopOptions{}).CPU*1e6), cpu)
 }
 
-// TestSelectedTime holds that a profile tells when what it holds was, and which trace that is of, whatever the output is called.
+// TestSelectedTime holds that a profile tells when what it holds was, and which trace that is of,
+// whatever the output is called.
 func TestSelectedTime(t *testing.T) {
 	start := example().Meta.Start
 	for _, c := range []struct {

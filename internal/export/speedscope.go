@@ -15,9 +15,9 @@ import (
 // first. Times are integer nanoseconds, so closing and opening frames meet exactly;
 // speedscope refuses a file where they do not. It has no place for tracks.
 //
-// Behind the threads stands "All threads": every distinct stack once with its time, which is
-// what the left-heavy and the sandwich view are for. It holds each stack from root to leaf, and so is left out where
-// that is much: see tooDeep. Of another weight all profiles are like it.
+// Behind the threads stands "All threads": every distinct stack once with its time, which is what
+// the left-heavy and the sandwich view are for. It holds each stack from root to leaf, and so is
+// left out where that is much: see tooDeep. Of another weight all profiles are like it.
 func Speedscope(w io.Writer, p *profile.Profile, o Options) error {
 	weight, err := o.oneWeight(p)
 	if err != nil {
@@ -188,7 +188,8 @@ func (b *threadPart) begin(phase byte, at int64) {
 }
 
 // event writes an event. Its two pieces are copied with what stands behind them, which the next one
-// writes over: to copy as many bytes each time takes a few instructions, where to copy as many as there are is a call.
+// writes over: to copy as many bytes each time takes a few instructions, where to copy as many as
+// there are is a call.
 func (b *threadPart) event(end *eventEnd) {
 	n := len(b.out)
 	if b.events++; b.events == 1 {
@@ -257,9 +258,9 @@ const offCPULeaf = ^profile.MethodID(0)
 // firstMet returns the methods that the threads' stacks have, and offCPULeaf, in the order in which they come
 // first: thread after thread, sample after sample, from the root on. Some come again.
 //
-// Several threads are looked at at once. Who does that passes over stacks that he met in threads before: their
-// methods stand in his own list, and so before those of this thread. What is kept for that does not grow with the
-// threads.
+// Several threads are looked at at once. Who does that passes over stacks that he met in threads
+// before: their methods stand in his own list, and so before those of this thread. What is kept for
+// that does not grow with the threads.
 func firstMet(t *profile.Table, threads []*profile.Thread) []profile.MethodID {
 	type place struct {
 		thread int

@@ -37,8 +37,9 @@ func (g *weighedStacks) add(s weighedStack, amount float64) {
 	g.total += amount
 }
 
-// tooDeep returns how many frames g holds if that is out of proportion: spans that begin and never end are stacks that
-// are each one frame deeper than the last, and with the sum a file of 20,000 of them took 562 MB instead of 1.5.
+// tooDeep returns how many frames g holds if that is out of proportion: spans that begin and never
+// end are stacks that are each one frame deeper than the last, and with the sum a file of 20,000 of
+// them took 562 MB instead of 1.5.
 func (g *weighedStacks) tooDeep(t *profile.Table) int64 {
 	const many, deep = 20e6, 1000 // in all, and on average
 	frames := int64(0)

@@ -13,9 +13,9 @@ type threadLine struct {
 	line *relay.Line[threadPart]
 	// marks is set where text depends on which open frames a repair put back.
 	marks bool
-	// frames is how many frames the stacks of a part have, about: so many that what is done once for a
-	// part, to open the stack before it, is little, and so few that the text of those on their way, some hundred KB each
-	// at most, stays in the caches of the processors.
+	// frames is how many frames the stacks of a part have, about: so many that what is done once
+	// for a part, to open the stack before it, is little, and so few that the text of those on
+	// their way, some hundred KB each at most, stays in the caches of the processors.
 	frames int
 	sp     *spanner // of the threads with repairs, for marks
 }
@@ -88,7 +88,8 @@ func (o *buffer) text(b []byte) []byte {
 	return b[:0]
 }
 
-// thread hands on the stretches of a thread, the one with this number. It returns false if nothing more can be written.
+// thread hands on the stretches of a thread, the one with this number. It returns false if nothing
+// more can be written.
 func (l *threadLine) thread(number int, th *profile.Thread, timing *profile.Timing) bool {
 	repairs := th.Repairs.Cursor()
 	marks := l.marks && th.Repairs.Len() > 0
@@ -127,8 +128,9 @@ func (l *threadLine) thread(number int, th *profile.Thread, timing *profile.Timi
 	return l.line.Send() == nil
 }
 
-// deepStack is how many frames a stack has at least of which only those count in which it differs from the one before.
-// Frames of others all count, which says enough of how much text they become, and need not be looked at.
+// deepStack is how many frames a stack has at least of which only those count in which it differs
+// from the one before. Frames of others all count, which says enough of how much text they become,
+// and need not be looked at.
 const deepStack = 1 << 10
 
 // framesOf returns for how many frames a stack counts that stands behind those in b.
@@ -170,8 +172,8 @@ func goesOn(last, next *profile.Stretch) bool {
 		next.Start == last.End && next.End-next.Start > leastJoined && last.End-last.Start > leastJoined && next.Type != profile.SampleOffCPU
 }
 
-// partText is about how much text a part becomes at most. Of new memory what is not written is not touched; where a slice
-// grows by a quarter each time five times as much is.
+// partText is about how much text a part becomes at most. Of new memory what is not written is not
+// touched; where a slice grows by a quarter each time five times as much is.
 const partText = 512 << 10
 
 // open makes the stack before the part the open one, with nothing to write for it.

@@ -231,7 +231,8 @@ func speedscopeSpans(t *testing.T, b []byte, short map[string]string) []span {
 	return list
 }
 
-// timesOfAllThreads are those of the profile that sums up the others, which a file of one thread does not have.
+// timesOfAllThreads are those of the profile that sums up the others, which a file of one thread
+// does not have.
 func timesOfAllThreads(t *testing.T, b []byte, short map[string]string) (got times, ok bool) {
 	var doc speedscopeFile
 	require.NoError(t, json.Unmarshal(b, &doc))

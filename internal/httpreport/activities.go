@@ -184,10 +184,10 @@ func ActivityTotals(t *activity.Rows, keep ActivityFilter) []*ActivityTotal {
 	return list
 }
 
-// ActivitiesTree prints the tree of what is shown, children indented below their parents, in order of start,
-// and totals of what keep wants; rows deeper than depth (0: no limit) are counted only. A parent that the filter
-// refuses is left out with its own line only: children move up. Lines are made to fit width
-// characters; 0 is any width.
+// ActivitiesTree prints the tree of what is shown, children indented below their parents, in order
+// of start, and totals of what keep wants; rows deeper than depth (0: no limit) are counted only. A
+// parent that the filter refuses is left out with its own line only: children move up. Lines are
+// made to fit width characters; 0 is any width.
 func ActivitiesTree(w io.Writer, t *activity.Rows, keep, shown ActivityFilter, depth int, why ActivityExplain, width int) error {
 	b := bufio.NewWriterSize(w, 64<<10)
 	r := &activity.Row{}

@@ -114,8 +114,8 @@ func servedURL(q *httpphases.ServerRequest) string {
 // noURL stands for an address that is not known: HAR wants an absolute one.
 const noURL = "unknown:"
 
-// harURL is an address with what no URI may hold in hexadecimal: HAR's schema wants a URI, and a validator refuses the
-// whole file for one blank that a client sent as it was.
+// harURL is an address with what no URI may hold in hexadecimal: HAR's schema wants a URI, and a
+// validator refuses the whole file for one blank that a client sent as it was.
 func harURL(u string) string {
 	const hex = "0123456789ABCDEF"
 	isHex := func(i int) bool { return i < len(u) && strings.IndexByte(hex+"abcdef", u[i]) >= 0 }

@@ -8,7 +8,8 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 )
 
-// The phases of HAR follow each other and add up to the time of the entry; connect includes ssl, as HAR has it.
+// The phases of HAR follow each other and add up to the time of the entry; connect includes ssl, as
+// HAR has it.
 func TestHARTimings(t *testing.T) {
 	type phase = httpphases.Phase
 	for name, c := range map[string]struct {

@@ -89,7 +89,8 @@ func (w *ndjsonWriter) Close(*Summary) error {
 	return w.line.Close()
 }
 
-// Abandon ends a Writer that is not closed since an error came before. It does nothing after Close, nor to nil.
+// Abandon ends a Writer that is not closed since an error came before. It does nothing after Close,
+// nor to nil.
 func Abandon(w Writer) {
 	if n, ok := w.(*ndjsonWriter); ok {
 		_ = n.line.Close()

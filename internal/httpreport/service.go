@@ -87,7 +87,8 @@ type Service struct {
 	Figures     report.Service `json:"figures"`
 	Notes       []string       `json:"notes,omitempty"`
 
-	// What the trace tells: what the runtime did, how long work was queued for the thread pool, what threads waited for.
+	// What the trace tells: what the runtime did, how long work was queued for the thread pool,
+	// what threads waited for.
 	runtime, queues, waits bool
 }
 
@@ -193,8 +194,8 @@ type side struct {
 	in                           interval.Interval
 }
 
-// edges are where requests begin and end: twice the time, ns, and one more where one begins. So they are in order as
-// numbers, what ends before what begins.
+// edges are where requests begin and end: twice the time, ns, and one more where one begins. So
+// they are in order as numbers, what ends before what begins.
 type edges struct{ quantile.Numbers }
 
 func (e *edges) begin(ns int64) { e.Add(ns<<1 | 1) }

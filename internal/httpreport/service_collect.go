@@ -18,13 +18,13 @@ type ServiceCollector struct {
 	client, server side
 	// All says that no request was left out, so that what connections did counts without their requests.
 	All bool
-	// In is the part of the trace that is told of. What was under way at its ends counts with the part inside. Requests that lie
-	// outside are not handed in.
+	// In is the part of the trace that is told of. What was under way at its ends counts with the
+	// part inside. Requests that lie outside are not handed in.
 	In interval.Interval
 	// Wanted says which processes the events of the runtime and of connections are wanted of; nil: all.
 	Wanted func(pid int) bool
-	// Spool takes the numbers for which its memory has no room; nil: none. What is told is not to be believed if it has an
-	// error.
+	// Spool takes the numbers for which its memory has no room; nil: none. What is told is not to
+	// be believed if it has an error.
 	Spool *profile.Spool
 
 	reader   *nettrace.Reader

@@ -27,7 +27,8 @@ func requests(dns ...int64) *ServiceCollector {
 	return c
 }
 
-// TestNothingStandsOut: beside requests that failed it is nothing else that stands out, and it comes behind them.
+// TestNothingStandsOut: beside requests that failed it is nothing else that stands out, and it
+// comes behind them.
 func TestNothingStandsOut(t *testing.T) {
 	c := requests(1, 1)
 	assert.Regexp(t, "^Nothing stands out: ", serviceSections(c.Finish("a"))[0].Lines[0])
@@ -57,7 +58,8 @@ func TestOutliers(t *testing.T) {
 	}
 }
 
-// TestConvoys: waits that overlap are a convoy where the trace tells that they are for one lock, which it does not before .NET 8.
+// TestConvoys: waits that overlap are a convoy where the trace tells that they are for one lock,
+// which it does not before .NET 8.
 func TestConvoys(t *testing.T) {
 	for _, lock := range []uint64{0x550, 0} {
 		c := requests(0, 0, 0)
@@ -104,8 +106,8 @@ func TestWritersKeepHostileNames(t *testing.T) {
 	assert.NotContains(t, page.String(), "<b>")
 }
 
-// At once are as many as there are in a slice of time, also those that began before it; the last one is as long
-// as the recording.
+// At once are as many as there are in a slice of time, also those that began before it; the last
+// one is as long as the recording.
 func TestSlicesShareOutRequests(t *testing.T) {
 	c := &ServiceCollector{All: true}
 	c.Span(2.5e9)

@@ -23,7 +23,8 @@ import (
 // since the trace tells no connection of it. It keeps what is drawn of a request, some hundred
 // bytes, and not the request. The zero value is empty.
 type Drawing struct {
-	// Spool takes what some megabytes of memory have no room for; nil: all stays there. It is set before the first request.
+	// Spool takes what some megabytes of memory have no room for; nil: all stays there. It is set
+	// before the first request.
 	Spool *profile.Spool
 
 	log            profile.SliceLog
@@ -58,7 +59,8 @@ func (d *Drawing) Server(r *httpphases.ServerRequest) {
 	d.add(&d.served, &drawn{r.Start, end, d.keep(), r.Process, d.name("HTTP served")})
 }
 
-// add adds a request to those of its side, which come in the order of their ends and are drawn in that of their starts.
+// add adds a request to those of its side, which come in the order of their ends and are drawn in
+// that of their starts.
 func (d *Drawing) add(side **spool.Sorter[drawn], x *drawn) {
 	if *side == nil {
 		*side = spool.SorterIn(d.Spool, func(x *drawn) int64 { return x.start })
@@ -114,7 +116,8 @@ type laneGroup struct {
 	busy, free laneHeap // free ones have no end
 }
 
-// A lane is what is drawn on one track: places in a SliceLog, by how much each is more than the one before, as varints.
+// A lane is what is drawn on one track: places in a SliceLog, by how much each is more than the one
+// before, as varints.
 type lane struct {
 	places []byte
 	last   profile.SlicePlace

@@ -69,8 +69,8 @@ func (o *object) list(k string, n int, each func(q *object, i int)) {
 	o.b = append(o.b, ']')
 }
 
-// appendTime appends the causes. Those of a blocked thread stand together. No CPU beside time of which nothing is known is
-// CPU that the trace does not tell.
+// appendTime appends the causes. Those of a blocked thread stand together. No CPU beside time of
+// which nothing is known is CPU that the trace does not tell.
 func appendTime(b []byte, w *httpphases.Explanation) []byte {
 	t := &w.Time
 	o := open(b)

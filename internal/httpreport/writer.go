@@ -98,8 +98,8 @@ type Summary struct {
 	Served   *Host // those that the process served, passed and asked for; nil: there are none
 	Phases   [httpphases.Other]PhaseSum
 	Notes    []string // what the recording lacks, in sentences
-	// Spool takes the durations for which its memory has no room; nil: none. Quantiles are not to be believed if it has an
-	// error.
+	// Spool takes the durations for which its memory has no room; nil: none. Quantiles are not to
+	// be believed if it has an error.
 	Spool *profile.Spool
 
 	index map[string]*Host
@@ -167,8 +167,8 @@ func (h *Host) count(status int, o httpphases.Outcome) {
 	}
 }
 
-// AddServed counts s, which the filters let pass. It has a share in none of the hosts, which are those that were asked, nor
-// in the phases.
+// AddServed counts s, which the filters let pass. It has a share in none of the hosts, which are
+// those that were asked, nor in the phases.
 func (s *Summary) AddServed(r *httpphases.ServerRequest) {
 	s.Outcomes[r.Outcome]++
 	if r.Guessed > 0 {

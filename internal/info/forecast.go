@@ -44,8 +44,8 @@ func (f *Forecast) count(p *profile.Profile) {
 // cutsByTime counts cut samples by time, in as many stretches of equal length.
 type cutsByTime [4096]int64
 
-// medianCut is the time of the cut sample that as many are taken before as after. There may be millions: they are
-// counted first, and only those near it are put in order.
+// medianCut is the time of the cut sample that as many are taken before as after. There may be
+// millions: they are counted first, and only those near it are put in order.
 func medianCut(p *profile.Profile) int64 {
 	var counts cutsByTime
 	width := p.Meta.End/int64(len(counts)) + 1

@@ -120,12 +120,13 @@ type Property struct {
 type Process struct {
 	PID  int    `json:"pid"`
 	Name string `json:"name,omitempty"`
-	// Then are the names of the programs that took its id later: began in its place (exec), or when it was gone.
+	// Then are the names of the programs that took its id later: began in its place (exec), or when
+	// it was gone.
 	Then        []string `json:"then,omitempty"`
 	CommandLine string   `json:"command_line,omitempty"`
 	Runtime     string   `json:"runtime,omitempty"` // version of .NET: "10.0.12"
-	// DotNet tells of a recording of a whole machine which processes run .NET, and Directory where most of the assemblies
-	// lie that are not the framework's.
+	// DotNet tells of a recording of a whole machine which processes run .NET, and Directory where
+	// most of the assemblies lie that are not the framework's.
 	DotNet    bool   `json:"dotnet,omitempty"`
 	Directory string `json:"directory,omitempty"`
 	OS        string `json:"os,omitempty"`

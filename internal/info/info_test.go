@@ -121,7 +121,8 @@ func TestFacts(t *testing.T) {
 	}
 }
 
-// TestDepthsAreFrames holds that the histogram counts the frames that info counts, and no mark that unwinding left behind.
+// TestDepthsAreFrames holds that the histogram counts the frames that info counts, and no mark that
+// unwinding left behind.
 func TestDepthsAreFrames(t *testing.T) {
 	for _, name := range []string{
 		filepath.Join(data, "async.nettrace.zst"), filepath.Join(data, "v6-nosymbols.nettrace.gz"),

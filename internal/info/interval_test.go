@@ -49,7 +49,8 @@ func TestFewSamplesAreNotGood(t *testing.T) {
 	}
 }
 
-// TestMerged holds that the interval is found among times of several, of rounding and of a sampler that began anew.
+// TestMerged holds that the interval is found among times of several, of rounding and of a sampler
+// that began anew.
 func TestMerged(t *testing.T) {
 	th := &profile.Thread{}
 	at := int64(0)

@@ -327,8 +327,9 @@ func (g *nettraceReader) system(ev *nettrace.Event, p *Process) {
 // maxAssemblies is how many of a process are looked at.
 const maxAssemblies = 1000
 
-// maps takes a file that a process has in its memory. Its command line is not told, and every `dotnet App.dll` is called
-// dotnet: which runtime there is, and where the assemblies lie, says what it is.
+// maps takes a file that a process has in its memory. Its command line is not told, and every
+// `dotnet App.dll` is called dotnet: which runtime there is, and where the assemblies lie, says
+// what it is.
 func (p *Process) maps(file string) {
 	dir, name := path.Split(strings.TrimSuffix(file, " (deleted)"))
 	_, shared, framework := strings.Cut(dir, "/shared/Microsoft.")

@@ -15,8 +15,8 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// The names of a process are those of the programs that it was, one after the other, however often the recorder repeats
-// each; and what is in no process is explained.
+// The names of a process are those of the programs that it was, one after the other, however often
+// the recorder repeats each; and what is in no process is explained.
 func TestProcessNames(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a.nettrace")
 	var b bytes.Buffer
@@ -44,7 +44,8 @@ func TestProcessNames(t *testing.T) {
 	assert.Contains(t, out.String(), "0  idle CPUs, kernel threads, processes of other containers")
 }
 
-// Of all that runs on a machine those processes stand first that run .NET, and where their assemblies lie tells which is which.
+// Of all that runs on a machine those processes stand first that run .NET, and where their
+// assemblies lie tells which is which.
 func TestProcessesOfDotNet(t *testing.T) {
 	var b bytes.Buffer
 	w, err := nettrace.NewWriter(&b, &nettrace.Header{Version: 6, Frequency: 1e9, PointerSize: 8, SyncTime: time.Unix(1e9, 0)})

@@ -188,8 +188,9 @@ func (g *nettraceReader) nameVerdict() (Verdict, bool) {
 	return v, true
 }
 
-// unnamed tells whose frames, of n without a name, lack most of it, and what would name them: the recorder knows what
-// was compiled while the process ran, and the symbols that ELF files have themselves.
+// unnamed tells whose frames, of n without a name, lack most of it, and what would name them: the
+// recorder knows what was compiled while the process ran, and the symbols that ELF files have
+// themselves.
 func (v *Verdict) unnamed(f *Facts, by map[string]int64, n int64) {
 	var native, managed, none int64
 	var most [3]string // the first of them, by their frames and names

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 )
 
-// Foreign says what content is that nobody here reads, written by other tools or by this one, and what opens it:
-// "a .gcdump, ...; Visual Studio opens it". "" if it is not known.
+// Foreign says what content is that nobody here reads, written by other tools or by this one, and
+// what opens it: "a .gcdump, ...; Visual Studio opens it". "" if it is not known.
 func Foreign(head []byte) string {
 	for _, f := range foreigners {
 		if f.is(head) {

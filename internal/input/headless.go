@@ -5,9 +5,10 @@ import (
 	"io"
 )
 
-// Content whose beginning cannot be unpacked, or not as it was, is known by what stands behind it: the objects of a nettrace up to version 5
-// have names, and events of Chromium JSON have phases. Readers get the beginning of such a file in place of what stands
-// there, and find the first whole block or event behind it as they do in any damaged file.
+// Content whose beginning cannot be unpacked, or not as it was, is known by what stands behind it:
+// the objects of a nettrace up to version 5 have names, and events of Chromium JSON have phases.
+// Readers get the beginning of such a file in place of what stands there, and find the first whole
+// block or event behind it as they do in any damaged file.
 
 // lookBehind is how much of what can be unpacked is looked at.
 const lookBehind = 64 << 20

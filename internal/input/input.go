@@ -109,7 +109,8 @@ func ofContent(err error) error {
 	return err
 }
 
-// gzipEnds reports whether what is stored ends with the length that about out unpacked bytes have in gzip: it was not cut.
+// gzipEnds reports whether what is stored ends with the length that about out unpacked bytes have
+// in gzip: it was not cut.
 func (f *File) gzipEnds(out int64) bool {
 	if f.open != nil {
 		return false
@@ -127,7 +128,8 @@ func (f *File) gzipEnds(out int64) bool {
 	return max(off, -off) <= 1<<14
 }
 
-// unpackError makes an UnpackError of an error that is none of the disk; out is how much was unpacked before it.
+// unpackError makes an UnpackError of an error that is none of the disk; out is how much was
+// unpacked before it.
 func (f *File) unpackError(err error, out int64) error {
 	var known *UnpackError
 	if !Broken(err) || errors.As(err, &known) || errors.Is(err, ErrZipDirectory) {
@@ -239,8 +241,8 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 	return f, nil
 }
 
-// know finds the layers and the kind of what is stored. Where nothing is known so, it looks for the flipped bit that is to
-// blame, and for what the rest of the content is.
+// know finds the layers and the kind of what is stored. Where nothing is known so, it looks for the
+// flipped bit that is to blame, and for what the rest of the content is.
 func (f *File) know(ctx context.Context) error {
 	err := f.sniff()
 	if errors.Is(err, errLayers) { // all could be unpacked

@@ -198,9 +198,10 @@ const headBytes = 32 // as long as what mendHead looks at: the header of a zip h
 // magics are how what is read here begins.
 var magics = []string{gzipMagic + "\b", zstdMagic, bzip2Magic, zipFile, nettraceMagic, netperfMagic}
 
-// mendHead looks for what stood at the beginning of a file as which nothing begins: it tries each bit by which that is not a
-// known beginning, and the header that a zip's directory tells of. Of packed data that are broken it tries the bits behind
-// the magic as well. It sniffs again, and reports whether that helped.
+// mendHead looks for what stood at the beginning of a file as which nothing begins: it tries each
+// bit by which that is not a known beginning, and the header that a zip's directory tells of. Of
+// packed data that are broken it tries the bits behind the magic as well. It sniffs again, and
+// reports whether that helped.
 func (f *File) mendHead(broken bool) bool {
 	if f.open != nil {
 		return false

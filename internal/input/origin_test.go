@@ -40,7 +40,8 @@ func TestProcessName(t *testing.T) {
 	}
 }
 
-// The path of the library tells the version best, then the number of the library of classes, then that of the runtime.
+// The path of the library tells the version best, then the number of the library of classes, then
+// that of the runtime.
 func TestRuntimeInformation(t *testing.T) {
 	payload := func(bcl, vm [3]uint16, path string) []byte {
 		b := []byte{1, 0, 2, 0}

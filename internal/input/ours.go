@@ -2,8 +2,8 @@ package input
 
 import "bytes"
 
-// written is JSON that a command of tracefix makes of a trace and that nothing of ours reads: its first key, and
-// another one that it has.
+// written is JSON that a command of tracefix makes of a trace and that nothing of ours reads: its
+// first key, and another one that it has.
 type written struct{ first, also, what string }
 
 var ours = []written{

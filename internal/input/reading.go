@@ -83,8 +83,8 @@ func Read(ctx context.Context, open Opener, warn func(*nettrace.FormatError), co
 }
 
 // How many events go to the consumers at once: on one processor few enough to stay in its first
-// cache, on several so many that nobody waits for the other more often than need be. Batches that are prepared
-// hold what that makes of them as well.
+// cache, on several so many that nobody waits for the other more often than need be. Batches that
+// are prepared hold what that makes of them as well.
 const (
 	batchAlone    = 128
 	batchBeside   = 1024

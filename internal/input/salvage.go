@@ -76,7 +76,8 @@ func newGzip(r io.Reader) (io.Reader, error) {
 		return nil, err
 	}
 	return &deflateSalvage{in: in, r: z, taken: taken, members: true, next: func() (io.Reader, error) {
-		// Behind a member that was entered in the middle stand its sum and length, and another member perhaps.
+		// Behind a member that was entered in the middle stand its sum and length, and another
+		// member perhaps.
 		if _, err := in.Discard(8); err != nil {
 			return nil, err
 		}
@@ -182,7 +183,8 @@ func (d *deflateSalvage) member(b []byte) int {
 	}
 }
 
-// ends reports whether the blocks that begin at a bit take all of the data: what is no block would not end where the member does.
+// ends reports whether the blocks that begin at a bit take all of the data: what is no block would
+// not end where the member does.
 func ends(data, dict []byte, bit uint) bool {
 	whole := bytes.NewReader(data)
 	r := &shifted{r: bufio.NewReader(whole), bit: bit}

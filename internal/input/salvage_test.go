@@ -134,8 +134,8 @@ func TestSalvage(t *testing.T) {
 	}
 }
 
-// TestBeheaded holds that of content whose beginning cannot be unpacked the error of that is told, and not what the
-// rest of it looks like.
+// TestBeheaded holds that of content whose beginning cannot be unpacked the error of that is told,
+// and not what the rest of it looks like.
 func TestBeheaded(t *testing.T) {
 	byCommand, err := os.ReadFile(filepath.Join("..", "..", "testdata", "chain.nettrace.zst"))
 	require.NoError(t, err)
@@ -216,8 +216,8 @@ func unpacked(t *testing.T, packed []byte) ([]byte, error) {
 	return readAll(t, f)
 }
 
-// TestHeadsAreMended holds that a file is known by its beginning if a bit of that is flipped, or a zip if its header is gone:
-// all its content comes out, and the bit is told.
+// TestHeadsAreMended holds that a file is known by its beginning if a bit of that is flipped, or a
+// zip if its header is gone: all its content comes out, and the bit is told.
 func TestHeadsAreMended(t *testing.T) {
 	data := trace(t)[:32<<10]
 	files := packs(t, data)
@@ -256,8 +256,8 @@ func TestHeadsAreMended(t *testing.T) {
 	assert.ErrorContains(t, err, "its directory tells what it was")
 }
 
-// TestCutGzipIsNotSearched holds that of gzip that was cut no flipped bit is looked for, and of gzip whose last bits
-// make it go on beyond its end one is.
+// TestCutGzipIsNotSearched holds that of gzip that was cut no flipped bit is looked for, and of
+// gzip whose last bits make it go on beyond its end one is.
 func TestCutGzipIsNotSearched(t *testing.T) {
 	data := trace(t)[:64<<10]
 	whole := packs(t, data)["gzip"]
@@ -285,7 +285,8 @@ func TestCutGzipIsNotSearched(t *testing.T) {
 	assert.NotZero(t, beyond)
 }
 
-// Of content in parts the first of which cannot be unpacked the others are read: what they hold tells what the file is.
+// Of content in parts the first of which cannot be unpacked the others are read: what they hold
+// tells what the file is.
 func TestBeheadedParts(t *testing.T) {
 	chromium, err := os.ReadFile(filepath.Join("..", "..", "testdata", "chain.chromium.json.zst"))
 	require.NoError(t, err)

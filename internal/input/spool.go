@@ -35,11 +35,12 @@ func SpoolLimit(dir string) (int64, error) {
 	return 1 << 40, nil
 }
 
-// Aside returns a Spool whose file is a temporary one of ours, and of which so many bytes stay in memory (0: as many as it says).
+// Aside returns a Spool whose file is a temporary one of ours, and of which so many bytes stay in
+// memory (0: as many as it says).
 func Aside(memory int64) *spool.Spool { return &spool.Spool{Create: scratch, Memory: memory} }
 
-// scratch makes the file of a spool.Spool. It grows as far as any temporary file of ours; what it does not take stays
-// in memory.
+// scratch makes the file of a spool.Spool. It grows as far as any temporary file of ours; what it
+// does not take stays in memory.
 func scratch() (spool.File, error) {
 	limit, err := SpoolLimit(os.TempDir())
 	if err != nil {

@@ -23,8 +23,8 @@ var ErrEncrypted = errors.New("the member is encrypted; unpack it with its passw
 // zip that was cut has lost.
 var ErrZipDirectory = fmt.Errorf("the zip's directory is missing or broken, so that more may be lost after this member: %w", io.ErrUnexpectedEOF)
 
-// OpenMember opens a member of a zip of so many bytes, of which what can be unpacked is given, the error behind it:
-// zip.File.Open gives nothing behind what is broken.
+// OpenMember opens a member of a zip of so many bytes, of which what can be unpacked is given, the
+// error behind it: zip.File.Open gives nothing behind what is broken.
 func OpenMember(e *zip.File, stored int64) (io.ReadCloser, error) {
 	r, err := openMember(e)
 	if err != nil {
@@ -288,8 +288,9 @@ func noEOF(err error) error {
 	return err
 }
 
-// zipHeads are what may have stood where the header of a zip's one member is broken: the directory at the end tells
-// where the data end, how long they are and the member's name. Behind the data a record of sizes may stand, of one of four lengths.
+// zipHeads are what may have stood where the header of a zip's one member is broken: the directory
+// at the end tells where the data end, how long they are and the member's name. Behind the data a
+// record of sizes may stand, of one of four lengths.
 func zipHeads(r io.ReaderAt, size int64, head []byte) (may []patch) {
 	z, err := zip.NewReader(r, size)
 	if err != nil || len(z.File) != 1 || len(head) < 30 {

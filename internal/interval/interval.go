@@ -14,7 +14,8 @@ func (i Interval) Overlaps(from, until int64) bool {
 	return (until < 0 || until >= i.From) && (i.To == 0 || from <= i.To)
 }
 
-// Contains reports whether a moment lies in it. What was before the trace began lies in one that has no start of its own.
+// Contains reports whether a moment lies in it. What was before the trace began lies in one that
+// has no start of its own.
 func (i Interval) Contains(ns int64) bool { return i.Overlaps(ns, max(ns, 0)) }
 
 // Clip returns what lies in it of something that lasted so long; both ends are the same if nothing does.

@@ -322,8 +322,8 @@ func (d *decoder) feed(c *conn, s *stream, b []byte, at, ns int64) error {
 	return nil
 }
 
-// messages decodes what is whole of what is kept, up to an item that stays open; what follows a message began at ns. last:
-// nothing more comes.
+// messages decodes what is whole of what is kept, up to an item that stays open; what follows a
+// message began at ns. last: nothing more comes.
 func (d *decoder) messages(c *conn, s *stream, last bool, ns int64) error {
 	for s.item == nil && len(s.buf) > 0 {
 		used, err := d.message(c, s, last)

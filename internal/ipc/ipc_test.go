@@ -98,7 +98,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestShortPayloads decodes messages whose payload ends anywhere: what it does not hold is absent, and that it ends early is said.
+// TestShortPayloads decodes messages whose payload ends anywhere: what it does not hold is absent,
+// and that it ends early is said.
 func TestShortPayloads(t *testing.T) {
 	for _, c := range []struct{ name, hex string }{
 		{"CollectTracing2", collect2[len("M 8700 02030000"):]},

@@ -17,10 +17,12 @@ import (
 // nobody is a user who owns nothing.
 const nobody = 65534
 
-// swapsEnv names the folder in which this program, run as nobody, puts links to victims where the proxy's socket is.
+// swapsEnv names the folder in which this program, run as nobody, puts links to victims where the
+// proxy's socket is.
 const swapsEnv = "TRACEFIX_TEST_SWAPS"
 
-// swap replaces the name socket in dir, and the folder itself, by links to what belongs to root, until it is killed.
+// swap replaces the name socket in dir, and the folder itself, by links to what belongs to root,
+// until it is killed.
 func swap(dir string) {
 	victim := filepath.Join(filepath.Dir(dir), "victims")
 	for {
@@ -36,7 +38,8 @@ func swap(dir string) {
 	}
 }
 
-// TestRace holds, as root, that no other user gets what is root's by swapping names while a proxy hands its socket over.
+// TestRace holds, as root, that no other user gets what is root's by swapping names while a proxy
+// hands its socket over.
 func TestRace(t *testing.T) {
 	if dir := os.Getenv(swapsEnv); dir != "" {
 		swap(dir)

@@ -114,8 +114,8 @@ func (w *Writer) Item(it *Item) error {
 	return nil
 }
 
-// oneLine quotes what holds characters that are not to be shown as they are: a recording writes its own lines only, and
-// does not write to the terminal.
+// oneLine quotes what holds characters that are not to be shown as they are: a recording writes its
+// own lines only, and does not write to the terminal.
 func oneLine(s string) string {
 	if text.Line(s) != s {
 		return text.Line(strconv.Quote(s))

@@ -18,8 +18,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Activities that do not fit into memory are drawn as those that do: of two processes, nested, side by side, with ends that
-// are lost, and many that begin at one time.
+// Activities that do not fit into memory are drawn as those that do: of two processes, nested, side
+// by side, with ends that are lost, and many that begin at one time.
 func TestActivitiesOnDisk(t *testing.T) {
 	draw := func(file *os.File) (slices []string) {
 		l := newLoader(&Options{Tracks: []string{"activities"}})

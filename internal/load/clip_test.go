@@ -15,8 +15,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// TestSizeHit holds that a method whose size was hit does not take the samples of others, that this is told, and
-// that a copy reads without a word.
+// TestSizeHit holds that a method whose size was hit does not take the samples of others, that this
+// is told, and that a copy reads without a word.
 func TestSizeHit(t *testing.T) {
 	in, err := opener(t, "dotnet10/chain.nettrace")()
 	require.NoError(t, err)
@@ -61,8 +61,8 @@ func TestSizeHit(t *testing.T) {
 	assert.Equal(t, namesOf(whole), namesOf(p))
 }
 
-// TestCopySays holds that a copy of a damaged recording tells of as many damaged places as its input did, also of those that
-// only a reader of its methods can see, and a copy of the copy does.
+// TestCopySays holds that a copy of a damaged recording tells of as many damaged places as its
+// input did, also of those that only a reader of its methods can see, and a copy of the copy does.
 func TestCopySays(t *testing.T) {
 	for _, name := range []string{"v6-nosymbols.nettrace", "probe9.nettrace", "dotnet10/v6-shared.nettrace"} {
 		t.Run(name, func(t *testing.T) {

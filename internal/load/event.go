@@ -264,8 +264,9 @@ func (l *loader) system(ev *nettrace.Event, now int64) {
 	}
 }
 
-// runs reports whether p is another program from now on, as name is what it is called: it began one in its place (exec),
-// which no exit goes before. Of the recorder's own copies of an event each has the same name.
+// runs reports whether p is another program from now on, as name is what it is called: it began one
+// in its place (exec), which no exit goes before. Of the recorder's own copies of an event each has
+// the same name.
 func (p *process) runs(name string) bool {
 	return name != "" && p.trace.Name != "" && name != p.trace.Name
 }

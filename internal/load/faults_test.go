@@ -48,8 +48,8 @@ func TestPageFaultsAreCounted(t *testing.T) {
 	}
 }
 
-// A sample of collect-linux stands for the interval that the trace tells: threads that are idle in between do not
-// make it longer.
+// A sample of collect-linux stands for the interval that the trace tells: threads that are idle in
+// between do not make it longer.
 func TestIdleMachine(t *testing.T) {
 	for told, want := range map[string]int64{"1000000": 39e6, "": 39 * 50e6} {
 		h := &nettrace.Header{Version: 6, SyncQPC: 1000, Frequency: 1e9, PointerSize: 8, SyncTime: time.Unix(1e9, 0)}

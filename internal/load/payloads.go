@@ -9,8 +9,8 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// A payloadLog keeps what tells the details of events, payloads without most of their zero bytes: half of a text is
-// such, and much of a number.
+// A payloadLog keeps what tells the details of events, payloads without most of their zero bytes:
+// half of a text is such, and much of a number.
 type payloadLog struct {
 	log   spool.Log
 	metas []*nettrace.Metadata
@@ -60,8 +60,8 @@ type payloadReader struct {
 	ev  nettrace.Event
 }
 
-// read returns the event at a place, its definition, version and payload, until the next one is read. It is nil if it cannot be
-// read; see the Spool's Err.
+// read returns the event at a place, its definition, version and payload, until the next one is
+// read. It is nil if it cannot be read; see the Spool's Err.
 func (r *payloadReader) read(at int64) *nettrace.Event {
 	var size [4]byte
 	r.log.log.Get(size[:], at)

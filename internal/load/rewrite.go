@@ -299,7 +299,8 @@ func clippedPayload(ev *nettrace.Event, last uint64) []byte {
 	return b
 }
 
-// stacksAtHand is how many repaired stacks are kept for samples that follow: as many as threads that run at once, and some more.
+// stacksAtHand is how many repaired stacks are kept for samples that follow: as many as threads
+// that run at once, and some more.
 const stacksAtHand = 64
 
 // stack returns the addresses of a stack, leaf first, until it is asked for others.

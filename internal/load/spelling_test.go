@@ -9,8 +9,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// TestRespell holds that a flipped bit in the type of a method or of its parameters is seen by the other methods
-// that have them, and that names which people give are left as they are.
+// TestRespell holds that a flipped bit in the type of a method or of its parameters is seen by the
+// other methods that have them, and that names which people give are left as they are.
 func TestRespell(t *testing.T) {
 	for name, c := range map[string]struct{ odd, want string }{
 		"type":                      {"int64 [Lab] Lab.Chahn.Shared::S038(class Lab.Walk)[Tier1]", "int64 [Lab] Lab.Chain.Shared::S038(class Lab.Walk)[Tier1]"},

@@ -262,8 +262,9 @@ type spans struct {
 	reach []uint64
 }
 
-// byFirst orders spans by where they begin. slices.SortStableFunc takes 13 KB of program, and sort.SliceStable swaps them by
-// reflection, which takes three times as long: a small program has 10,000 methods.
+// byFirst orders spans by where they begin. slices.SortStableFunc takes 13 KB of program, and
+// sort.SliceStable swaps them by reflection, which takes three times as long: a small program has
+// 10,000 methods.
 type byFirst []span
 
 func (l byFirst) Len() int           { return len(l) }
@@ -286,17 +287,18 @@ func sortedSpans(list []span) spans {
 	return spans{list, reach}
 }
 
-// Code lies where no other code is: what was compiled later may lie where other code was, if nobody told that
-// this was gone, but not where much code was. Nor is the code of one method that large. Of what begins inside a span
-// maxLooks are looked at.
+// Code lies where no other code is: what was compiled later may lie where other code was, if nobody
+// told that this was gone, but not where much code was. Nor is the code of one method that large.
+// Of what begins inside a span maxLooks are looked at.
 const (
 	maxReplaced = 8
 	maxLooks    = 8 * maxReplaced
 	maxCode     = 1 << 20
 )
 
-// clip ends spans of code that would reach over others, which were there before and stayed at least as long, before
-// the next one, and reports each: a bit of the size was flipped. What is too large then is left out.
+// clip ends spans of code that would reach over others, which were there before and stayed at least
+// as long, before the next one, and reports each: a bit of the size was flipped. What is too large
+// then is left out.
 func clip(list []span, report func(id int32, last uint64)) spans {
 	sort.Stable(byFirst(list))
 	for i := range list {

@@ -115,8 +115,9 @@ func (p *symbols) mapping(ev *nettrace.Event, now int64) error {
 // maxRenewed bounds the work for mappings that come one over the other, pages of code.
 const maxRenewed = 1 << 26
 
-// renew gives what was seen where m is now a new frame when it is seen again: it was in another file, that was unmapped
-// since, or of the program that this process was before. Code that the runtime makes has events of its own.
+// renew gives what was seen where m is now a new frame when it is seen again: it was in another
+// file, that was unmapped since, or of the program that this process was before. Code that the
+// runtime makes has events of its own.
 func (p *symbols) renew(m *mapping) {
 	if m.from <= 0 || m.file == "" || isCode(m.file) || m.first >= kernelBase || m.last < m.first || len(p.places) == 0 {
 		return
@@ -222,7 +223,8 @@ func (p *symbols) native(ix natives, addr uint64, born int64) (profile.Method, C
 	return p.nameless(mod, mod, at+uint64(p.images.byID[m.meta].bias)), 0
 }
 
-// elsewhere reports whether a symbol of the mapping of says nothing of code in the mapping at: another file is there, or was.
+// elsewhere reports whether a symbol of the mapping of says nothing of code in the mapping at:
+// another file is there, or was.
 func (p *symbols) elsewhere(at, of int32) bool {
 	if at < 0 || of < 0 || at == of || p.rules == Reference {
 		return false

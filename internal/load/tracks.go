@@ -95,8 +95,8 @@ type tracker struct {
 	spill   bool                      // the events group reads the file again
 	ends    map[*profile.Process]bool // has events for the end of an exception
 	seen    int                       // events so far
-	// Suspensions by process, as they are shown without a sampler and with one. Which of the two it is is known from the first
-	// sample on.
+	// Suspensions by process, as they are shown without a sampler and with one. Which of the two it
+	// is is known from the first sample on.
 	suspensions [2]map[*process]*suspended
 }
 
@@ -221,8 +221,8 @@ func (k *tracker) end(ln *lane, now int64, kind int32, name string) {
 	}
 }
 
-// giveUp ends what is open on a lane when its thread begins anew what it cannot do inside: Lock.TryEnter that gives up
-// has no stop. When that was, nothing tells.
+// giveUp ends what is open on a lane when its thread begins anew what it cannot do inside:
+// Lock.TryEnter that gives up has no stop. When that was, nothing tells.
 func (k *tracker) giveUp(ln *lane) {
 	for _, at := range ln.open {
 		ln.items.Change(at).instant = true
@@ -476,7 +476,8 @@ func (k *tracker) exception(ev *nettrace.Event, now int64, t *thread, id int) {
 			k.leave(ln, now)
 		}
 	case runtimeevents.IDExceptionCatchStart:
-		// Since .NET 9 `throw;` writes no event: a handler that begins right inside of another one shows that it was left.
+		// Since .NET 9 `throw;` writes no event: a handler that begins right inside of another one
+		// shows that it was left.
 		if n := len(ln.open); n > 0 && ln.items.At(ln.open[n-1]).kind == runtimeevents.IDExceptionCatchStart {
 			k.end(ln, now, runtimeevents.IDExceptionCatchStart, "catch")
 		}
@@ -503,8 +504,9 @@ func (k *tracker) endHandler(ln *lane, now int64, kind int32, name string) {
 // mostLeft bounds lane.left.
 const mostLeft = 64
 
-// leave ends what a throw that was handled lies in: a handler that throws is left mostly, and then neither it nor its own
-// throw has a stop. If it was not, as the new one was caught inside of it, the stop comes: see stayed.
+// leave ends what a throw that was handled lies in: a handler that throws is left mostly, and then
+// neither it nor its own throw has a stop. If it was not, as the new one was caught inside of it,
+// the stop comes: see stayed.
 func (k *tracker) leave(ln *lane, now int64) {
 	for _, at := range ln.open {
 		it := ln.items.Change(at)
@@ -517,8 +519,8 @@ func (k *tracker) leave(ln *lane, now int64) {
 	}
 }
 
-// stayed takes the stop of what was taken for left, and reports whether it was that: it went on until now, and what it lies
-// in goes on.
+// stayed takes the stop of what was taken for left, and reports whether it was that: it went on
+// until now, and what it lies in goes on.
 func (k *tracker) stayed(ln *lane, now int64, kind int32) bool {
 	if len(ln.open) > 0 {
 		return false

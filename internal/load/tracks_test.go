@@ -145,8 +145,8 @@ func TestEventsTrack(t *testing.T) {
 	assert.Equal(t, names, again)
 }
 
-// Suspensions for no reason that has a name are the sampler's, and not shown, where there is one: also those that came before its
-// first sample. Others are all shown, however many there are.
+// Suspensions for no reason that has a name are the sampler's, and not shown, where there is one:
+// also those that came before its first sample. Others are all shown, however many there are.
 func TestSuspensions(t *testing.T) {
 	const n = 5000
 	for name, x := range map[string]struct {
@@ -196,7 +196,8 @@ func TestSuspensions(t *testing.T) {
 	}
 }
 
-// Two threads may want to suspend the others at once: the second one waits until the first is done, and each ends its own.
+// Two threads may want to suspend the others at once: the second one waits until the first is done,
+// and each ends its own.
 func TestSuspensionsBesideEachOther(t *testing.T) {
 	const begin, suspended, restart, restarted = runtimeevents.IDSuspendEEBegin, runtimeevents.IDSuspendEEEnd, runtimeevents.IDRestartEEBegin, runtimeevents.IDRestartEEEnd
 	type at struct{ start, dur int64 }
@@ -252,8 +253,8 @@ func TestSuspensionsBesideEachOther(t *testing.T) {
 	}
 }
 
-// A throw is over when it is handled, also where its handler throws: that has no stop then. Where the new one is caught in
-// the handler, it goes on.
+// A throw is over when it is handled, also where its handler throws: that has no stop then. Where
+// the new one is caught in the handler, it goes on.
 func TestExceptionsThatHandlersThrow(t *testing.T) {
 	const (
 		throw, stop      = runtimeevents.IDExceptionThrown, runtimeevents.IDExceptionStop
@@ -305,7 +306,8 @@ func TestExceptionsThatHandlersThrow(t *testing.T) {
 	}
 }
 
-// A wait that its thread gave up, as Lock.TryEnter does without a stop, lasts no longer than until the thread waits anew.
+// A wait that its thread gave up, as Lock.TryEnter does without a stop, lasts no longer than until
+// the thread waits anew.
 func TestContentionWithoutStop(t *testing.T) {
 	p, _, err := Profile(t.Context(), func() (io.ReadCloser, error) { return unpack("../../testdata/nettrace/runtime-locks.nettrace.zst") }, &Options{Tracks: []string{"contention"}})
 	require.NoError(t, err)
@@ -346,7 +348,8 @@ func TestReasonsOfCollections(t *testing.T) {
 	assert.Equal(t, "Unknown", runtimeevents.GCReason(len(gcReasons)).String())
 }
 
-// In a recording where handlers throw and rethrow, nothing is open at its end and nothing lasts over what follows.
+// In a recording where handlers throw and rethrow, nothing is open at its end and nothing lasts
+// over what follows.
 func TestExceptionsOfARecording(t *testing.T) {
 	p, _, err := Profile(t.Context(), func() (io.ReadCloser, error) {
 		return unpack("../../testdata/nettrace/runtime-exceptions.nettrace.zst")

@@ -12,8 +12,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// TestUntyped: where the runtime did not tell managed code from the rest, the stacks nearly do. What is held is what the
-// same recording says with its types.
+// TestUntyped: where the runtime did not tell managed code from the rest, the stacks nearly do.
+// What is held is what the same recording says with its types.
 func TestUntyped(t *testing.T) {
 	const path = "../../testdata/chain.nettrace.zst"
 	told, _, err := Profile(t.Context(), func() (io.ReadCloser, error) { return unpack(path) }, &Options{})

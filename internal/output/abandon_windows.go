@@ -13,8 +13,8 @@ import (
 
 const removesOpen = false
 
-// namelessFile makes a file that has a name, but that the system removes when its last handle is closed, as it does
-// where a process is killed.
+// namelessFile makes a file that has a name, but that the system removes when its last handle is
+// closed, as it does where a process is killed.
 func namelessFile(prefix string) (*os.File, error) {
 	for try := 1; ; try++ {
 		name := filepath.Join(os.TempDir(), prefix+strconv.FormatUint(rand.Uint64(), 36))

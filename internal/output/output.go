@@ -240,8 +240,8 @@ func Create(name string, o *Options) (*File, error) {
 	return out, nil
 }
 
-// modeOf is who may do what with the file that an output replaces: what one person may read is not to be public
-// because it was made anew.
+// modeOf is who may do what with the file that an output replaces: what one person may read is not
+// to be public because it was made anew.
 func modeOf(name string) (mode fs.FileMode, ok bool) {
 	if runtime.GOOS == "windows" { // has but the attribute that forbids writing
 		return 0, false

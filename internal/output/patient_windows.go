@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// patiently tries again for a second what fails since somebody has the file open: a virus scanner or an indexer
-// looks at each that is new, and another run of ours asks whether it was left.
+// patiently tries again for a second what fails since somebody has the file open: a virus scanner
+// or an indexer looks at each that is new, and another run of ours asks whether it was left.
 func patiently(do func() error) error {
 	for wait := time.Millisecond; ; wait *= 2 {
 		err := do()

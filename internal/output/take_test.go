@@ -55,8 +55,8 @@ func TestGive(t *testing.T) {
 	assert.Equal(t, "abc", out.String())
 }
 
-// TestWriteInPieces holds that what is written at once goes on in pieces of bufferSize, behind what is held first: or
-// each buffer would grow to the largest of it.
+// TestWriteInPieces holds that what is written at once goes on in pieces of bufferSize, behind what
+// is held first: or each buffer would grow to the largest of it.
 func TestWriteInPieces(t *testing.T) {
 	for _, procs := range []int{1, 2} {
 		for _, hold := range []int{0, 1 << 20} {

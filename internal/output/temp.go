@@ -35,8 +35,8 @@ func TempFile(dir, prefix string) (*os.File, error) {
 	return f, err
 }
 
-// NamelessFile makes a temporary file in the system's folder that nobody else is to open: it is gone when it is
-// closed, or nobody has it. It fails where a system has no such thing.
+// NamelessFile makes a temporary file in the system's folder that nobody else is to open: it is
+// gone when it is closed, or nobody has it. It fails where a system has no such thing.
 func NamelessFile(prefix string) (*os.File, error) { return namelessFile(prefix) }
 
 // RemoveTemp closes and removes a file of TempFile.
@@ -48,7 +48,8 @@ func RemoveTemp(f *os.File) error {
 	return errors.Join(os.Remove(f.Name()), f.Close())
 }
 
-// Rename is os.Rename, but for a file that somebody else has open for a moment, which Windows does not rename.
+// Rename is os.Rename, but for a file that somebody else has open for a moment, which Windows does
+// not rename.
 func Rename(from, to string) error { return patiently(func() error { return os.Rename(from, to) }) }
 
 // A TempFolder is a temporary folder, with what keeps it.
@@ -134,8 +135,9 @@ func linked(f *os.File) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
-// restsClosed is how long a file of a live run may lie closed, and so without its lock, where only a closed one gets its
-// name: between its last byte and that name, for which it may wait for another output.
+// restsClosed is how long a file of a live run may lie closed, and so without its lock, where only
+// a closed one gets its name: between its last byte and that name, for which it may wait for
+// another output.
 const restsClosed = time.Hour
 
 // removeLeft removes a file that no run has locked.

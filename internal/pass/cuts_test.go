@@ -21,9 +21,10 @@ var otherRows = []string{
 
 var cutLimits = []int{20, 30, 40, 55, 70}
 
-// TestTruthCuts prints what becomes of sixteen recordings whose whole stacks are cut to 20, 30, 40, 55 and 70 frames, by
-// addresses and by names alone, of the ten real programs and of all. Cuts of which fewer than 100 samples can be judged do
-// not count. A whole stack that is just as deep as the limit looks cut, and a few are made longer.
+// TestTruthCuts prints what becomes of sixteen recordings whose whole stacks are cut to 20, 30, 40,
+// 55 and 70 frames, by addresses and by names alone, of the ten real programs and of all. Cuts of
+// which fewer than 100 samples can be judged do not count. A whole stack that is just as deep as
+// the limit looks cut, and a few are made longer.
 func TestTruthCuts(t *testing.T) {
 	if !*allCuts {
 		t.Skip("takes minutes: run with -cuts")

@@ -37,8 +37,8 @@ func (s *realScore) String() string {
 		s.frames(s.right), s.frames(s.put-s.right))
 }
 
-// score holds what was put back against what perf saw. samples tells of each repaired sample what stands in front
-// of the frames that were recorded.
+// score holds what was put back against what perf saw. samples tells of each repaired sample what
+// stands in front of the frames that were recorded.
 func (t realTruth) score(samples iter.Seq[realAnswer]) (sc realScore, v verdicts) {
 	v = verdicts{}
 	for a := range samples {
@@ -161,8 +161,8 @@ func (s *realScore) judge(want, put []string) string {
 // The recordings of real programs.
 var realRows = []string{"script", "serial", "roslyn", "mvc-ef", "graphql", "bus", "tests", "mvc-ef-tpl", "graphql-tpl", "bus-tpl"}
 
-// judgeReal judges a repair of each recording, of which most percent may be wrong, and returns the means of those at hand and
-// how many these are.
+// judgeReal judges a repair of each recording, of which most percent may be wrong, and returns the
+// means of those at hand and how many these are.
 func judgeReal(t *testing.T, most float64, repair func(t *testing.T, path string, truth realTruth) realScore) (exact, wrong, frames float64, n int) {
 	if testing.Short() {
 		t.Skip("reads ten recordings")
@@ -183,8 +183,8 @@ func judgeReal(t *testing.T, most float64, repair func(t *testing.T, path string
 	return exact, wrong, frames, n
 }
 
-// TestTruthReal judges what the command does by stacks that a recorder really cut, and prints it with how often
-// answers of a confidence are right.
+// TestTruthReal judges what the command does by stacks that a recorder really cut, and prints it
+// with how often answers of a confidence are right.
 func TestTruthReal(t *testing.T) {
 	var all bands
 	exact, wrong, frames, n := judgeReal(t, 1.5, func(t *testing.T, path string, truth realTruth) realScore {
@@ -213,8 +213,9 @@ func TestTruthReal(t *testing.T) {
 	}
 }
 
-// TestTruthRealChromium judges what becomes of the same recordings where only Chromium JSON of them is at hand: names in place
-// of addresses, no stacks of other events, and stacks that follow each other unchanged as one.
+// TestTruthRealChromium judges what becomes of the same recordings where only Chromium JSON of them
+// is at hand: names in place of addresses, no stacks of other events, and stacks that follow each
+// other unchanged as one.
 func TestTruthRealChromium(t *testing.T) {
 	exact, wrong, frames, n := judgeReal(t, 1.0, func(t *testing.T, path string, truth realTruth) realScore {
 		recorded, _ := loadTrace(t, path, false)

@@ -29,11 +29,13 @@ func FixStacks(p *profile.Profile, minConfidence float64) stackfix.Stats {
 // FixOptions are how FixStacksContext repairs.
 type FixOptions struct {
 	MinConfidence float64 // as in FixStacks
-	// SamplesOnly leaves the stacks of other events as they are, but for those of threads that have Values: they are evidence only.
+	// SamplesOnly leaves the stacks of other events as they are, but for those of threads that have
+	// Values: they are evidence only.
 	SamplesOnly bool
 }
 
-// FixStacksContext is FixStacks until ctx ends: then no sample and no thread was changed, and its error is returned.
+// FixStacksContext is FixStacks until ctx ends: then no sample and no thread was changed, and its
+// error is returned.
 func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (stackfix.Stats, error) {
 	if err := ctx.Err(); err != nil {
 		return stackfix.Stats{}, err

@@ -85,7 +85,8 @@ func TestFixStacksCountsAllSamples(t *testing.T) {
 	assert.Equal(t, whole.Samples.Len(), FixStacks(p, 0.9).Samples)
 }
 
-// TestFixStacksOnAllProcessors: the line that says how many there are was lost once, and the search went on one.
+// TestFixStacksOnAllProcessors: the line that says how many there are was lost once, and the search
+// went on one.
 func TestFixStacksOnAllProcessors(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, n := range []int{1, 3} {
@@ -101,7 +102,8 @@ func TestBridgeFrameIsOne(t *testing.T) {
 	assert.Equal(t, profile.Bridge, tab.MethodOf(a).Full())
 }
 
-// TestSamplesOnly: stacks of events are evidence and stay as they were recorded, but on a thread whose events weigh something.
+// TestSamplesOnly: stacks of events are evidence and stay as they were recorded, but on a thread
+// whose events weigh something.
 func TestSamplesOnly(t *testing.T) {
 	for name, weighs := range map[string]bool{"evidence": false, "weights": true} {
 		t.Run(name, func(t *testing.T) {
@@ -155,7 +157,8 @@ func TestSamplesOnly(t *testing.T) {
 	}
 }
 
-// TestSamplesOnlyOfMany: where five of six cut stacks are of other events, samples are repaired as if all were.
+// TestSamplesOnlyOfMany: where five of six cut stacks are of other events, samples are repaired as
+// if all were.
 func TestSamplesOnlyOfMany(t *testing.T) {
 	path := corpus + "real/bus.nettrace.zst"
 	all, _ := loadTrace(t, path, true)

@@ -74,8 +74,9 @@ func (l *taskAnswers) from(index int) (c spool.Cursor[taskAnswer]) {
 // taskHow is the word for how these answers are known.
 const taskHow = "tasks"
 
-// resolveTasks finds the whole stacks of cut samples of p, by thread, in order, where that is
-// right with minConfidence at least. It adds stacks to the table and changes nothing else. An error is of ctx.
+// resolveTasks finds the whole stacks of cut samples of p, by thread, in order, where that is right
+// with minConfidence at least. It adds stacks to the table and changes nothing else. An error is of
+// ctx.
 func resolveTasks(ctx context.Context, p *profile.Profile, minConfidence float64) (map[*profile.Thread]*taskAnswers, error) {
 	processes := map[*profile.Process][]*profile.Thread{}
 	for _, t := range p.Threads {
@@ -272,8 +273,8 @@ func (r *resolver) thread(ctx context.Context, t *profile.Thread, breaks []int64
 	return nil
 }
 
-// again takes a stack that the sample before had too, with nothing in between, as a thread has that waits. It returns false
-// if that tells something new.
+// again takes a stack that the sample before had too, with nothing in between, as a thread has that
+// waits. It returns false if that tells something new.
 func (r *resolver) again(i int, s *profile.Sample) bool {
 	switch {
 	case s.Cut == profile.Whole && !r.fitting:

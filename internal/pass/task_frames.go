@@ -56,7 +56,8 @@ func (f *frames) writer(s profile.StackID) profile.StackID {
 
 func (f *frames) setMarker(m profile.MethodID) { f.roles[m] |= marker }
 
-// findOuter fills outer. All stacks at once take less time than each when it is asked for: callers come first.
+// findOuter fills outer. All stacks at once take less time than each when it is asked for: callers
+// come first.
 func (f *frames) findOuter() {
 	marks := make([]bool, f.tab.Frames()) // by frame: methods are further away
 	for i := range marks {

@@ -36,8 +36,8 @@ func visitTasks(p *profile.Profile, f func(t *profile.Thread, i int, s *profile.
 	}
 }
 
-// processesOf lists the processes of p, and behind them those that only threads name: one that is made by hand may have
-// none, and its threads be of none, which is nil here.
+// processesOf lists the processes of p, and behind them those that only threads name: one that is
+// made by hand may have none, and its threads be of none, which is nil here.
 func processesOf(p *profile.Profile) []*profile.Process {
 	list, listed := slices.Clone(p.Processes), map[*profile.Process]bool{}
 	for _, x := range list {

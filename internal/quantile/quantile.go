@@ -1,5 +1,5 @@
-// Package quantile keeps numbers of which exact quantiles are wanted, or the order: durations of millions of requests, in
-// two to three bytes each, on disk where memory is not to grow.
+// Package quantile keeps numbers of which exact quantiles are wanted, or the order: durations of
+// millions of requests, in two to three bytes each, on disk where memory is not to grow.
 package quantile
 
 import (
@@ -19,8 +19,8 @@ const (
 
 // Numbers are numbers in no order. The zero value has none.
 type Numbers struct {
-	// Spool takes what its memory has no room for; nil: all stays in memory. If it has an error, what is asked for is not to
-	// be believed.
+	// Spool takes what its memory has no room for; nil: all stays in memory. If it has an error,
+	// what is asked for is not to be believed.
 	Spool *spool.Spool
 
 	fresh    []uint64 // ordered; in no run yet
@@ -64,8 +64,8 @@ func (s *Numbers) run() {
 // Len is how many there are.
 func (s *Numbers) Len() int { return s.n }
 
-// At returns the number that stands at a share q, 0 to 1, of all in their order: of 100 numbers, 0.5 is the one with
-// index 50, and 1 is the last. It is 0 if there are none.
+// At returns the number that stands at a share q, 0 to 1, of all in their order: of 100
+// numbers, 0.5 is the one with index 50, and 1 is the last. It is 0 if there are none.
 func (s *Numbers) At(q float64) int64 { return Of([]float64{q}, s)[0] }
 
 // Of returns what stands at each share of all the numbers of several lists, as At does of one.
@@ -93,16 +93,16 @@ func Of(shares []float64, of ...*Numbers) []int64 {
 	return at
 }
 
-// A place is that of a number which is looked for: it is the one with index among the n that are prefix above their low
-// lowest bits.
+// A place is that of a number which is looked for: it is the one with index among the n that are
+// prefix above their low lowest bits.
 type place struct {
 	prefix   uint64
 	low      int
 	n, index int
 }
 
-// narrow goes through all numbers once, and brings each place nearer to its number: to that, where there are few. It returns
-// false if all have been there.
+// narrow goes through all numbers once, and brings each place nearer to its number: to that, where
+// there are few. It returns false if all have been there.
 func narrow(wanted []place, of []*Numbers) bool {
 	type group struct { // of places that are equal but for their indices
 		place

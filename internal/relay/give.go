@@ -5,7 +5,8 @@ import "io"
 // A Taker is a writer that can take memory over instead of copying what is in it.
 type Taker interface {
 	io.Writer
-	// Take is Write, but b is the writer's from then on. It returns other memory for what comes next, which holds nothing.
+	// Take is Write, but b is the writer's from then on. It returns other memory for what comes
+	// next, which holds nothing.
 	Take(b []byte) ([]byte, error)
 }
 

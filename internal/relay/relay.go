@@ -49,7 +49,8 @@ type line struct {
 	err    error
 }
 
-// A guard keeps a panic of a step for the caller, and a runtime.Goexit, which is what FailNow of a test calls.
+// A guard keeps a panic of a step for the caller, and a runtime.Goexit, which is what FailNow of a
+// test calls.
 type guard struct {
 	failed atomic.Bool // nothing more is to be done
 	once   sync.Once
@@ -162,8 +163,8 @@ func (l *line) works() {
 	}
 }
 
-// step runs f unless a step failed before, and then. Where f ends the goroutine, another one goes on with rest: who fills
-// batches would wait for ever.
+// step runs f unless a step failed before, and then. Where f ends the goroutine, another one goes
+// on with rest: who fills batches would wait for ever.
 func (l *line) step(rest, then, f func()) {
 	returned := false
 	defer func() {

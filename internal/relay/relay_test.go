@@ -124,7 +124,8 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// What it was that a goroutine panicked with stays known, with the stack of that one, through as many goroutines as there are.
+// What it was that a goroutine panicked with stays known, with the stack of that one, through as
+// many goroutines as there are.
 func TestPanicKeepsItsValue(t *testing.T) {
 	mine := errors.New("mine")
 	onProcessors(t, 4, func(t *testing.T) {

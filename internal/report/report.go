@@ -153,11 +153,12 @@ func (r *Repairs) write(w io.Writer, indent string) error {
 // Requests are totals of HTTP requests, of the sides that were asked for.
 type Requests struct {
 	RequestCounts
-	// Made are those of them that the process made, Served those that it served; nil: nobody asked for that side.
+	// Made are those of them that the process made, Served those that it served; nil: nobody asked
+	// for that side.
 	Made   *Side `json:"made,omitempty"`
 	Served *Side `json:"served,omitempty"`
-	// Durations of two sides cannot be joined, as one often lies in the other: each here is that of the side where it is
-	// highest.
+	// Durations of two sides cannot be joined, as one often lies in the other: each here is that of
+	// the side where it is highest.
 	Durations
 	// Slowest are the slowest requests, the slowest first: at most MaxSlowest.
 	Slowest []SlowRequest `json:"slowest,omitempty"`
@@ -201,7 +202,8 @@ func (d *Durations) Higher(o *Durations) {
 	d.P50, d.P90, d.P95, d.P99, d.Max = max(d.P50, o.P50), max(d.P90, o.P90), max(d.P95, o.P95), max(d.P99, o.P99), max(d.Max, o.Max)
 }
 
-// ToldRequests tells in words how many requests there are, and how many of them were served, if anybody asked.
+// ToldRequests tells in words how many requests there are, and how many of them were served, if
+// anybody asked.
 func ToldRequests(n int, asked bool, served int) string {
 	told := fmt.Sprintf("%s request%s", Count(n), Plural(n))
 	switch {

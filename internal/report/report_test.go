@@ -62,7 +62,8 @@ func TestSummaryOfBridges(t *testing.T) {
 	assert.Equal(t, "a -> b: 33.3 % of 3 cut stacks repaired, 66.7 % bridged; 1,205 frames restored; 5 samples", rep.Summary())
 }
 
-// Repairs are written one by one, where the encoder of JSON would put a list of them, also in reports on several traces.
+// Repairs are written one by one, where the encoder of JSON would put a list of them, also in
+// reports on several traces.
 func TestReportOfRepairs(t *testing.T) {
 	of := func(n int) *Repairs {
 		return &Repairs{Err: func() error { return nil }, All: func(yield func(Repair) bool) {

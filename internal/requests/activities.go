@@ -9,8 +9,8 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// Activities reads the start/stop activities of all event sources of a nettrace file. What does not fit into memory is on
-// disk: their Err is to be asked when they were read.
+// Activities reads the start/stop activities of all event sources of a nettrace file. What does not
+// fit into memory is on disk: their Err is to be asked when they were read.
 func Activities(ctx context.Context, in *input.File, o *activity.Options) (*activity.Rows, *Info, error) {
 	var own activity.Options
 	if o != nil {

@@ -165,8 +165,8 @@ func (s *Scanner) version() int {
 	return s.reader.Header().Version
 }
 
-// ClientProviders are those that tell all of the requests that a process makes but for what links them, as dotnet-trace
-// takes them.
+// ClientProviders are those that tell all of the requests that a process makes but for what links
+// them, as dotnet-trace takes them.
 func ClientProviders() (list []string) {
 	for _, p := range netProviders {
 		list = append(list, collect.All(p))

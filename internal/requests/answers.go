@@ -153,7 +153,8 @@ func (q *asked) began(c *httpphases.ServerRequest) bool {
 	return q.path != "" && c.Start >= q.from && c.Start <= q.answered && q.reaches(c)
 }
 
-// reaches reports whether c came in where q went, as far as that is told: of another port another process is behind.
+// reaches reports whether c came in where q went, as far as that is told: of another port another
+// process is behind.
 func (q *asked) reaches(c *httpphases.ServerRequest) bool {
 	if c.Process != q.process {
 		return false
@@ -162,8 +163,9 @@ func (q *asked) reaches(c *httpphases.ServerRequest) bool {
 	return port == q.port || port == 0 || q.port == 0
 }
 
-// Settle finds out who served whom of the requests of a whole trace, in the order of their ends, and puts each behind the one
-// that served it, if that ended later: so this one is explained first. of returns the request that a row is, made or served.
+// Settle finds out who served whom of the requests of a whole trace, in the order of their ends,
+// and puts each behind the one that served it, if that ended later: so this one is explained first.
+// of returns the request that a row is, made or served.
 func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) {
 	made, byID, byPath := sides(rows, of)
 	p := newPairs(made, byPath)
@@ -222,9 +224,9 @@ func sides[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerR
 	return made, byID, byPath
 }
 
-// An untaken is the requests of one path that the process served, in the order of their start, and when each ended: taken and
-// unended are later than all. ends is a tree, as many may be in flight at once: its second half are these times, each of the others
-// is the earlier one of its two.
+// An untaken is the requests of one path that the process served, in the order of their start, and
+// when each ended: taken and unended are later than all. ends is a tree, as many may be in flight
+// at once: its second half are these times, each of the others is the earlier one of its two.
 type untaken struct {
 	all  []*httpphases.ServerRequest
 	ends []int64
@@ -309,8 +311,9 @@ func (u *untaken) from(start int64) int {
 	return sort.Search(len(u.all), func(i int) bool { return u.all[i].Start >= start })
 }
 
-// theOnly returns the only request of those not taken yet that can have served q, nil if there are none or several. Of those
-// that had ended before q there is one rather than of those that wrote their end later.
+// theOnly returns the only request of those not taken yet that can have served q, nil if there are
+// none or several. Of those that had ended before q there is one rather than of those that wrote
+// their end later.
 func (p *Pairs) theOnly(q *asked, of *untaken) *httpphases.ServerRequest {
 	if of == nil {
 		return nil
@@ -350,8 +353,9 @@ func (p *Pairs) theOnly(q *asked, of *untaken) *httpphases.ServerRequest {
 	return nil
 }
 
-// Of returns the request by which r was served, as Settle found it, else the one that ids name, else the only one of its path
-// that r holds, of those that have been added, and no other request does; then it is guessed.
+// Of returns the request by which r was served, as Settle found it, else the one that ids name,
+// else the only one of its path that r holds, of those that have been added, and no other request
+// does; then it is guessed.
 func (o *Others) Of(r *httpphases.Request) (s *httpphases.ServerRequest, guessed bool) {
 	if r.Why != nil {
 		return r.Why.Server, r.Why.ServerGuessed

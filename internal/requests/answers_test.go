@@ -44,7 +44,8 @@ func TestOthers(t *testing.T) {
 	}
 }
 
-// TestSettle: who asked may end first, with the headers of an answer or because it gave up; it comes behind who served it.
+// TestSettle: who asked may end first, with the headers of an answer or because it gave up; it
+// comes behind who served it.
 func TestSettle(t *testing.T) {
 	type row struct {
 		r *httpphases.Request

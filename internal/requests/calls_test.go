@@ -14,8 +14,9 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// TestCallsOfSpans: on .NET Core 3.1 spans of the bridge are all that tells of requests made. While one is open, its caller waits
-// for the other side; whose id a thread still has when it makes one is not its caller.
+// TestCallsOfSpans: on .NET Core 3.1 spans of the bridge are all that tells of requests made. While
+// one is open, its caller waits for the other side; whose id a thread still has when it makes one
+// is not its caller.
 func TestCallsOfSpans(t *testing.T) {
 	for name, calls := range map[string]int{"net31-http": 2, "net31-more": 0, "net31-server-bridge": 43} {
 		file := tracetest.Corpus(t, "dotnet10", name+".nettrace")

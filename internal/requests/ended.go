@@ -67,7 +67,8 @@ func (l *endedLine) hand(e ended) {
 	}
 }
 
-// close returns when all that was handed on is taken. What is handed on later is taken at once, by who hands it on.
+// close returns when all that was handed on is taken. What is handed on later is taken at once, by
+// who hands it on.
 func (l *endedLine) close() {
 	if l.line != nil && !l.closed {
 		_ = l.line.Send()

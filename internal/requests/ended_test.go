@@ -8,8 +8,8 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 )
 
-// TestEndedLine: all requests come in the order in which they ended, also those that end when the line is closed, and
-// nothing is made for a side that nobody takes.
+// TestEndedLine: all requests come in the order in which they ended, also those that end when the
+// line is closed, and nothing is made for a side that nobody takes.
 func TestEndedLine(t *testing.T) {
 	for _, n := range []int{0, 1, endedAtOnce - 1, endedAtOnce, 5*endedAtOnce + 7} {
 		var got, want []int

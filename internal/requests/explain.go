@@ -21,8 +21,9 @@ const (
 // maxNames is how many names of activities are made once only.
 const maxNames = 1 << 10
 
-// How long things are kept, ns: activities that have ended and that nobody asks for; and what threads did for nobody, and
-// pauses, in the time of one that is asked for later: of its first part they are not known then.
+// How long things are kept, ns: activities that have ended and that nobody asks for; and what
+// threads did for nobody, and pauses, in the time of one that is asked for later: of its first part
+// they are not known then.
 const (
 	forget     = int64(60e9)
 	forgetOpen = int64(1800e9)
@@ -56,8 +57,8 @@ func NewExplainer(t *profile.Table, rec *Recorder) *Explainer {
 	return newExplainer(t, rec, func(a *causality.Activity) bool { return a.Call || isServed(a) }, true)
 }
 
-// newExplainer returns one for activities. forgets says that some of them may never be asked for, and that of the first part of
-// one that takes very long less may be known.
+// newExplainer returns one for activities. forgets says that some of them may never be asked for,
+// and that of the first part of one that takes very long less may be known.
 func newExplainer(t *profile.Table, rec *Recorder, wants func(*causality.Activity) bool, forgets bool) *Explainer {
 	x := &Explainer{table: t, rec: rec, wants: wants, swept: math.MaxInt, dropAt: forget, open: math.MaxInt64}
 	if forgets {

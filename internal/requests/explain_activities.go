@@ -31,8 +31,8 @@ const (
 	placeMemory  = 2 << 20
 )
 
-// ExplainActivities explains the rows that are wanted, all that have both ends. It goes through what a Recorder saw,
-// whose stacks are those of a table.
+// ExplainActivities explains the rows that are wanted, all that have both ends. It goes through
+// what a Recorder saw, whose stacks are those of a table.
 func ExplainActivities(rows *activity.Rows, want func(int, *activity.Row) bool, t *profile.Table, rec *Recorder) (*Explanations, error) {
 	aside := input.Aside(1)
 	out := &Explanations{aside: aside}
@@ -105,7 +105,8 @@ func (e *Explanations) Of(row int) *httpphases.Explanation {
 	return x
 }
 
-// Err is the error of explanations that could not be read again: those that were asked for since are not what they were.
+// Err is the error of explanations that could not be read again: those that were asked for since
+// are not what they were.
 func (e *Explanations) Err() error { return e.aside.Err() }
 
 // begun are the activities that are wanted, as they begin.

@@ -18,8 +18,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Each activity that has both ends is explained, its time adds up, and is what one has who goes through all events before he
-// asks, as far as that is told when it ended.
+// Each activity that has both ends is explained, its time adds up, and is what one has who goes
+// through all events before he asks, as far as that is told when it ended.
 func TestExplainActivities(t *testing.T) {
 	names := []string{"testdata/http-more.nettrace.zst", "testdata/net31-more.nettrace.zst"}
 	corpus, err := filepath.Glob("../../../shared/corpus/dotnet10/*.nettrace")
@@ -120,7 +120,8 @@ func TestExplanationsOnDisk(t *testing.T) {
 	require.NoError(t, e.Err())
 }
 
-// Of the activities that are wanted those that began lately are known, whoever asks a little late, and no more.
+// Of the activities that are wanted those that began lately are known, whoever asks a little late,
+// and no more.
 func TestBegun(t *testing.T) {
 	const n = 20 * mostLately
 	key := func(i int) requestKey {

@@ -16,8 +16,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Every format keeps its fields, values and texts: of requests over a new connection with TLS, to a scheme that there is
-// none of, with a second try, with redirects; and of some that were served.
+// Every format keeps its fields, values and texts: of requests over a new connection with TLS, to a
+// scheme that there is none of, with a second try, with redirects; and of some that were served.
 func TestFormatsAreAsTheyWere(t *testing.T) {
 	rec, served := small(t), loadFile(t, filepath.Join("testdata", "net31-more.nettrace.zst")).served
 	rec.rows = slices.DeleteFunc(rec.rows, func(r *httpphases.Request) bool { return !slices.Contains([]int{16, 26, 27, 54}, int(r.ID)) })

@@ -19,8 +19,9 @@ import (
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
-// TestIDsOfEveryRuntime holds that ids alone, in the order of their events, tell how each of them is to be read: as the version
-// of the runtime says, of .NET Core 3.1 to 10, and as all that show paths read them.
+// TestIDsOfEveryRuntime holds that ids alone, in the order of their events, tell how each of them
+// is to be read: as the version of the runtime says, of .NET Core 3.1 to 10, and as all that show
+// paths read them.
 func TestIDsOfEveryRuntime(t *testing.T) {
 	// Some recordings end without what tells the version.
 	untold := map[string]string{"net31-": "3.1", "net6-": "6.0", "net80rtm-": "8.0"}

@@ -85,15 +85,17 @@ func title(method, route string) string {
 	return method + " " + route
 }
 
-// namedAtOnce is how many requests are looked for at once, and nearby how many activities around them are looked at.
+// namedAtOnce is how many requests are looked for at once, and nearby how many activities around
+// them are looked at.
 const (
 	namedAtOnce = 1 << 16
 	nearby      = 1 << 15
 )
 
-// Name notes in the activities of p which request they are. Nothing is added any more. Requests stand in the order in which they
-// ended, activities in that in which they were seen first: some requests at a time are looked for among the activities that
-// began about when they did, and what is not found there among all.
+// Name notes in the activities of p which request they are. Nothing is added any more. Requests
+// stand in the order in which they ended, activities in that in which they were seen first: some
+// requests at a time are looked for among the activities that began about when they did, and what
+// is not found there among all.
 func (r *Index) Name(p *profile.Profile) error {
 	n := int(r.log.Len() / requestRowSize)
 	some, left := map[requestKey]requestRow{}, map[requestKey]requestRow{}
@@ -130,8 +132,8 @@ func (r *Index) Name(p *profile.Profile) error {
 	return r.log.Err()
 }
 
-// name notes which of some requests an activity is. No other one has begun with its id at its time; of those whose start is
-// not in the trace there may be several.
+// name notes which of some requests an activity is. No other one has begun with its id at its time;
+// of those whose start is not in the trace there may be several.
 func (r *Index) name(p *profile.Profile, i int32, a *profile.Activity, some map[requestKey]requestRow) {
 	k := requestKey{a.ID, a.Start}
 	if x, ok := some[k]; ok {

@@ -11,8 +11,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// Each activity is the request with its id that began when it did, however far apart both stand; of several the one that was
-// told last.
+// Each activity is the request with its id that began when it did, however far apart both stand; of
+// several the one that was told last.
 func TestIndex(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	const n = 3*namedAtOnce + 100

@@ -11,9 +11,9 @@ import (
 	"github.com/tracefix/tracefix/httpphases"
 )
 
-// Pairs tells which connection of a client is which of the server. No event does: a client's has a number, Kestrel's an id. But
-// all that is asked on one is served on the other, and nothing else is, so that of connections with some requests on them mostly
-// one fits only.
+// Pairs tells which connection of a client is which of the server. No event does: a client's has a
+// number, Kestrel's an id. But all that is asked on one is served on the other, and nothing else
+// is, so that of connections with some requests on them mostly one fits only.
 type Pairs struct {
 	server map[clientKey]serverKey
 	client map[serverKey]clientKey
@@ -58,8 +58,8 @@ type fit struct {
 	right, misses int
 }
 
-// rival reports whether it may be the one, sure whether nothing speaks against it but what is lost or guessed elsewhere, and
-// exact whether nothing does.
+// rival reports whether it may be the one, sure whether nothing speaks against it but what is lost
+// or guessed elsewhere, and exact whether nothing does.
 func (f *fit) rival() bool { return f.right > 0 && f.misses <= f.right }
 func (f *fit) sure() bool  { return 10*f.misses <= f.right }
 func (f *fit) exact() bool { return f.misses == 0 }
@@ -78,14 +78,15 @@ func connection(s *httpphases.ServerRequest) (k serverKey, number int64, ok bool
 	return serverKey{s.Process, id}, number, ok && err == nil && id != ""
 }
 
-// Pair pairs the connections of the first requests of a trace, in the order of their ends, as Settle takes them: of those that
-// Settle does not see.
+// Pair pairs the connections of the first requests of a trace, in the order of their ends, as
+// Settle takes them: of those that Settle does not see.
 func Pair[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) *Pairs {
 	made, _, byPath := sides(rows, of)
 	return newPairs(made, byPath)
 }
 
-// newPairs pairs the connections of a whole trace. byPath has what was served, by path and in the order of its start.
+// newPairs pairs the connections of a whole trace. byPath has what was served, by path and in the
+// order of its start.
 func newPairs(made []*httpphases.Request, byPath map[string][]*httpphases.ServerRequest) *Pairs {
 	p := &Pairs{server: map[clientKey]serverKey{}, client: map[serverKey]clientKey{}, by: map[int]*httpphases.ServerRequest{}}
 	servers := map[serverKey]*serverEnd{}
@@ -264,8 +265,8 @@ func (c *clientEnd) fit(byPath map[string][]*httpphases.ServerRequest, servers m
 	}
 }
 
-// only returns the connection of the server that c is: the only one of those meant, for which there is no other one either; nil
-// if that is not known.
+// only returns the connection of the server that c is: the only one of those meant, for which there
+// is no other one either; nil if that is not known.
 func (c *clientEnd) only(meant func(*fit) bool) *serverEnd {
 	if c.paired {
 		return nil
@@ -304,8 +305,9 @@ func (p *Pairs) allows(q *asked, s *httpphases.ServerRequest) bool {
 	return !taken
 }
 
-// settle finds out who served whom on a connection. HTTP/2 numbers requests in the order in which their headers are written, and
-// HTTP/1 has one after the other: what was sent before another one began has the smaller number.
+// settle finds out who served whom on a connection. HTTP/2 numbers requests in the order in which
+// their headers are written, and HTTP/1 has one after the other: what was sent before another one
+// began has the smaller number.
 func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 	sort.SliceStable(s.served, func(i, k int) bool {
 		_, a, _ := connection(s.served[i])
@@ -369,8 +371,9 @@ func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 	}
 }
 
-// rank takes out of what may have served each request, of n that were served on the connection, what is too early or too late:
-// those that were sent before it began, or began when it was sent, have smaller or larger numbers.
+// rank takes out of what may have served each request, of n that were served on the connection,
+// what is too early or too late: those that were sent before it began, or began when it was sent,
+// have smaller or larger numbers.
 func (c *clientEnd) rank(may [][]int, n int) {
 	var sent, from []int64
 	for i := range c.asked {
@@ -388,7 +391,8 @@ func (c *clientEnd) rank(may [][]int, n int) {
 	}
 }
 
-// narrow takes out of what may have served each request what the others leave it not, and reports whether there was any.
+// narrow takes out of what may have served each request what the others leave it not, and reports
+// whether there was any.
 func (c *clientEnd) narrow(may [][]int) (any bool) {
 	drop := func(i int, out func(k int) bool) {
 		n := len(may[i])

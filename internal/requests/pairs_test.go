@@ -16,7 +16,8 @@ type paired struct {
 	s *httpphases.ServerRequest
 }
 
-// over returns a request that was made over a connection from one time to another, in ms: its headers took a tenth of one.
+// over returns a request that was made over a connection from one time to another, in ms: its
+// headers took a tenth of one.
 func over(id int, connection int64, path string, from, to float64, change ...func(*httpphases.Request)) paired {
 	r := &httpphases.Request{
 		ID: id, Host: "localhost", Port: 80, Target: path, Start: int64(from * 1e6), Duration: int64((to - from) * 1e6), HasDuration: true, BodyObserved: true,
@@ -158,7 +159,8 @@ func TestLongConnection(t *testing.T) {
 	assert.Len(t, settled(rows), 20000)
 }
 
-// TestPairsOfFirstRequests: what connections are known by the first requests of a trace tells of those that follow.
+// TestPairsOfFirstRequests: what connections are known by the first requests of a trace tells of
+// those that follow.
 func TestPairsOfFirstRequests(t *testing.T) {
 	first := []paired{
 		on(11, "A:00000001", "/a", 1, 2), over(1, 7, "/a", 0, 3), on(12, "B:00000001", "/a", 4, 5), over(2, 8, "/a", 3, 6),

@@ -33,8 +33,8 @@ func NewRecorder(limit int) *Recorder {
 // logMemory is what the log of 30 MB of a web service takes.
 const logMemory = 8 << 20
 
-// Err is the error of events that were put aside and could not be read again: those behind them are missing. It
-// is to be asked when they were used.
+// Err is the error of events that were put aside and could not be read again: those behind them are
+// missing. It is to be asked when they were used.
 func (r *Recorder) Err() error { return r.Log.Spool.Err() }
 
 // Begin takes the reader of the events. Begin, Event and End are those of a consumer of the

@@ -59,8 +59,9 @@ type session struct {
 	old       bool     // .NET before 5, which has no netProviders
 }
 
-// Batches of events that go from the goroutine that reads to the one that builds requests, and how many there are: on
-// one processor few enough to stay in the cache, on several so many that who has work to do rarely waits for the other.
+// Batches of events that go from the goroutine that reads to the one that builds requests, and how
+// many there are: on one processor few enough to stay in the cache, on several so many that who has
+// work to do rarely waits for the other.
 const (
 	sizeAlone     = 256
 	batchesAlone  = 4
@@ -93,8 +94,8 @@ func NewScanner(r *nettrace.Reader, request func(*httpphases.Request), server fu
 	return s
 }
 
-// builds takes what there is to build from. Where who takes requests ends the goroutine, as FailNow of a test does, another one
-// lets who sends on.
+// builds takes what there is to build from. Where who takes requests ends the goroutine, as FailNow
+// of a test does, another one lets who sends on.
 func (s *Scanner) builds(ids *activity.Decoder) {
 	ended := false
 	defer func() {
@@ -115,8 +116,8 @@ func (s *Scanner) builds(ids *activity.Decoder) {
 	ended = true
 }
 
-// build takes a batch of events. A panic of who takes requests is kept for the caller of Stop: nobody could recover
-// it here, and it would end the whole program.
+// build takes a batch of events. A panic of who takes requests is kept for the caller of Stop:
+// nobody could recover it here, and it would end the whole program.
 func (s *Scanner) build(b []httpphases.Event, ids *activity.Decoder) {
 	defer func() {
 		if what := recover(); what != nil {
@@ -258,7 +259,8 @@ func (s *Scanner) decode(e *httpphases.Event, ev *nettrace.Event) bool {
 	return s.decoder.Decode(e, m.Provider, m.EventID, ev.Version, name, ev.Opcode, ev.Payload)
 }
 
-// setPath decodes the id of the next event. Who builds requests does that, as who takes events has more to do.
+// setPath decodes the id of the next event. Who builds requests does that, as who takes events has
+// more to do.
 func setPath(ids *activity.Decoder, e *httpphases.Event) {
 	if e.ID == ([16]byte{}) {
 		return
@@ -280,8 +282,8 @@ func (s *Scanner) Finish() {
 	}
 }
 
-// End returns the time of the last event of the trace before its rundown, ns; before Finish nobody knows it, and it is
-// later than all.
+// End returns the time of the last event of the trace before its rundown, ns; before Finish nobody
+// knows it, and it is later than all.
 func (s *Scanner) End() int64 { return cmp.Or(s.end, math.MaxInt64) }
 
 // Origin returns what is known by now of the process: its name, its command line and the

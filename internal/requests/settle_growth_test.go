@@ -115,8 +115,8 @@ func TestTheOnly(t *testing.T) {
 	assert.Greater(t, told, 300)
 }
 
-// TestManyOthers: what is answered by id leaves nothing behind, what nobody asked for here goes when there is too much, the
-// oldest first, and it is not looked at by all that are made.
+// TestManyOthers: what is answered by id leaves nothing behind, what nobody asked for here goes
+// when there is too much, the oldest first, and it is not looked at by all that are made.
 func TestManyOthers(t *testing.T) {
 	var o Others
 	for i := range 5 * others {

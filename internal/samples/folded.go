@@ -39,8 +39,8 @@ func isFolded(b []byte) bool {
 	return deep && good*10 >= len(lines)*8 || isFlat(b) || isLong(b)
 }
 
-// isLong recognises a stack that is longer than what is looked at, as deep ones are once they are repaired: no line of it
-// is whole, but its frames are methods.
+// isLong recognises a stack that is longer than what is looked at, as deep ones are once they are
+// repaired: no line of it is whole, but its frames are methods.
 func isLong(b []byte) bool {
 	if len(b) < input.SniffSize || notStack().Match(b) {
 		return false
@@ -54,8 +54,9 @@ func isLong(b []byte) bool {
 	return frames > 16 && calls*10 >= frames*8
 }
 
-// isFlat recognises folded stacks of one frame each as tracefix writes them: each name once, in order, and methods among
-// them. Sizes of files, counts of words and settings look like that too, but hold no calls.
+// isFlat recognises folded stacks of one frame each as tracefix writes them: each name once, in
+// order, and methods among them. Sizes of files, counts of words and settings look like that too,
+// but hold no calls.
 func isFlat(b []byte) bool {
 	before, calls := []byte(nil), false
 	for i, l := range input.TextLines(b, len(b)) {
@@ -145,8 +146,8 @@ func readFolded(ctx context.Context, r io.Reader, b *builder) error {
 	return nil
 }
 
-// ofCPUs makes the samples those of a CPU where stacks hold other code than managed, or threads that were off their CPU: the
-// runtime's own sampler records neither.
+// ofCPUs makes the samples those of a CPU where stacks hold other code than managed, or threads
+// that were off their CPU: the runtime's own sampler records neither.
 func (b *builder) ofCPUs(t *thread) {
 	other := slices.ContainsFunc(t.rows, func(r row) bool { return r.Type == profile.SampleOffCPU })
 	for m := profile.MethodID(0); !other && int(m) < b.p.Table.Methods(); m++ {

@@ -193,8 +193,8 @@ type weighedLines struct {
 // maxWeights is how many weights a Value can tell apart.
 const maxWeights = math.MaxUint8 + 1
 
-// add makes r, the last row of t, one of a line that weighs something. Of lines that earlier versions wrote neither the
-// weight nor the unit is told.
+// add makes r, the last row of t, one of a line that weighs something. Of lines that earlier
+// versions wrote neither the weight nor the unit is told.
 func (w *weighedLines) add(offset int64, l *line, r *row, t *thread) {
 	p, name := w.b.p, cmp.Or(l.Weight, "value")
 	unit, amount := profile.Unit(l.Unit), *l.Value
@@ -223,8 +223,8 @@ func (w *weighedLines) add(offset int64, l *line, r *row, t *thread) {
 	t.values = append(t.values, profile.Value{Index: int32(len(t.rows) - 1), Weight: uint8(i), Name: id, Amount: amount})
 }
 
-// choose keeps what is asked for: time, which is that of samples, and weights. nil is time where there is any, else
-// the first weight, or all there is.
+// choose keeps what is asked for: time, which is that of samples, and weights. nil is time where
+// there is any, else the first weight, or all there is.
 func (w *weighedLines) choose(asked []string, every bool) error {
 	all := w.b.p.Weights
 	if len(all) == 0 {

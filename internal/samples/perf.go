@@ -45,12 +45,14 @@ func isPerfScript(b []byte) bool {
 	return false
 }
 
-// perfBare reports whether the first line of a sample is all of it: recorded without -g it has the address there.
+// perfBare reports whether the first line of a sample is all of it: recorded without -g it has the
+// address there.
 func perfBare(m [][]byte) bool {
 	return len(m[8]) > 0 && isSampled(string(m[7])) && perfFrameLine().Match(append([]byte(" "), m[8]...))
 }
 
-// isPerfRecord recognises what perf script tells beside events: --show-mmap-events, --show-task-events, --show-lost-events.
+// isPerfRecord recognises what perf script tells beside
+// events: --show-mmap-events, --show-task-events, --show-lost-events.
 func isPerfRecord(line []byte) bool { return bytes.Contains(line, []byte(" PERF_RECORD_")) }
 
 var perfLost = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(` PERF_RECORD_LOST\w* lost (\d{1,15})\b`) })
@@ -58,8 +60,9 @@ var perfLost = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(
 // perfLimit is the number of frames at which perf cuts stacks (kernel.perf_event_max_stack).
 const perfLimit = 127
 
-// perfHead returns what the first line of an event tells, nil if it is none: all, command, process and thread, CPU, time,
-// period, event, and what a tracepoint tells. Which of them are there is up to `perf script -F`; a time or an event is.
+// perfHead returns what the first line of an event tells, nil if it is none: all, command, process
+// and thread, CPU, time, period, event, and what a tracepoint tells. Which of them are there is up
+// to `perf script -F`; a time or an event is.
 func perfHead(line []byte) [][]byte {
 	if m := perfEvent().FindSubmatch(line); m != nil {
 		return m
@@ -203,7 +206,8 @@ func (p *perfReader) begin(m [][]byte) bool {
 	return true
 }
 
-// perfNanos reads seconds since the machine was started, or of a wall clock, with up to nine digits behind the point.
+// perfNanos reads seconds since the machine was started, or of a wall clock, with up to nine digits
+// behind the point.
 func perfNanos(s string) (int64, bool) {
 	whole, part, _ := strings.Cut(s, ".")
 	sec, err := strconv.ParseInt(whole, 10, 64)
@@ -245,8 +249,8 @@ func (p *perfReader) frame(line []byte) bool {
 	return true
 }
 
-// source takes the line of a frame that `perf script -F +srcline` tells behind it: two blanks, and file:line, or what
-// stands for it where that is not known.
+// source takes the line of a frame that `perf script -F +srcline` tells behind it: two blanks, and
+// file:line, or what stands for it where that is not known.
 func (p *perfReader) source(line []byte) bool {
 	text, ok := strings.CutPrefix(string(line), "  ")
 	if !ok || len(p.stack) == 0 || text[0] == ' ' || text[0] == '\t' {

@@ -70,15 +70,16 @@ func isValueType(msg []byte) bool {
 // maxPprof bounds a profile, which is read as a whole: 1 GiB unpacked.
 const maxPprof = 1 << 30
 
-// maxPprofMemory bounds what a profile takes once it is parsed, which for many small messages is 70 times its size.
+// maxPprofMemory bounds what a profile takes once it is parsed, which for many small messages is 70
+// times its size.
 const maxPprofMemory = 4 << 30
 
 var errPprofMemory = errors.New("a pprof profile that takes too much memory to read; make one of less time")
 
 var errPprofSize = errors.New("a pprof profile of more than 1 GiB, which has to fit into memory; make one of less time")
 
-// readPprof reads a profile.proto, unpacked. What is time becomes samples that last as long (see time), what is bytes or
-// a count becomes what samples weigh.
+// readPprof reads a profile.proto, unpacked. What is time becomes samples that last as long (see
+// time), what is bytes or a count becomes what samples weigh.
 func readPprof(ctx context.Context, r io.Reader, b *builder) error {
 	data, err := io.ReadAll(io.LimitReader(&withContext{ctx, r}, maxPprof+1))
 	if err != nil && !input.Broken(err) {
@@ -155,8 +156,8 @@ func (w *withContext) Read(p []byte) (int, error) {
 	return w.r.Read(p)
 }
 
-// wholeFields leaves out the fields of a profile that are not whole, and tells of them. memory is about what the parsed
-// profile takes, in bytes.
+// wholeFields leaves out the fields of a profile that are not whole, and tells of them. memory is
+// about what the parsed profile takes, in bytes.
 func (b *builder) wholeFields(data []byte) (whole []byte, memory int64) {
 	bad := false
 	var out []byte
@@ -241,8 +242,8 @@ var sizes = map[string]float64{
 	"gigabytes": 1 << 30, "gigabyte": 1 << 30, "gb": 1 << 30,
 }
 
-// noTime are parts of the names of values that are nanoseconds, and not of the thread whose stack it is: a mutex profile
-// of Go charges those who let others wait.
+// noTime are parts of the names of values that are nanoseconds, and not of the thread whose stack
+// it is: a mutex profile of Go charges those who let others wait.
 var noTime = []string{"delay", "lock", "contention", "wait", "exception", "alloc"}
 
 // isTime reports whether value i is the time that a stack ran or stood.
@@ -255,9 +256,9 @@ func (x *pprofReader) isTime(i int) bool {
 	return name == "wall" || !slices.ContainsFunc(noTime, func(part string) bool { return strings.Contains(name, part) })
 }
 
-// time finds the value that tells the time of samples: of wall time, else what the profile shows by default, else of
-// another time, else numbers of samples, where the recorder tells how long one is. cpu is the value of the time on a CPU.
-// They are -1 where there is none.
+// time finds the value that tells the time of samples: of wall time, else what the profile shows by
+// default, else of another time, else numbers of samples, where the recorder tells how long one is.
+// cpu is the value of the time on a CPU. They are -1 where there is none.
 func (x *pprofReader) time() (value int, scale int64, cpu int) {
 	value, cpu = -1, -1
 	best := 0
@@ -289,7 +290,8 @@ func (x *pprofReader) time() (value int, scale int64, cpu int) {
 	return value, scale, cpu
 }
 
-// choose chooses what is read: asked, or what the profile shows by default, and with all the others behind it.
+// choose chooses what is read: asked, or what the profile shows by default, and with all the others
+// behind it.
 func (x *pprofReader) choose(asked []string, all bool) error {
 	value, scale, cpu := x.time()
 	x.value, x.cpu, x.count = -1, -1, -1

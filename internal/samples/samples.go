@@ -204,8 +204,8 @@ func (b *builder) push(frames []profile.FrameID) (s profile.StackID) {
 	return s
 }
 
-// weigh appends a sample without a time behind the others of its thread, as n samples of about the same length. It
-// reports whether there was room for it.
+// weigh appends a sample without a time behind the others of its thread, as n samples of about the
+// same length. It reports whether there was room for it.
 func (t *thread) weigh(ns, n int64, s profile.Sample) bool {
 	if ns > maxTime-t.end {
 		return false
@@ -329,7 +329,8 @@ func (b *builder) sums(unit string) {
 // eventPipeLimit is the number of frames at which EventPipe cuts stacks.
 const eventPipeLimit = 100
 
-// methodOf takes a full name apart as dotnet-trace puts it together: Module!Name. Its kind is what the name tells.
+// methodOf takes a full name apart as dotnet-trace puts it together: Module!Name. Its kind is what
+// the name tells.
 func methodOf(full string) profile.Method {
 	switch full {
 	case profile.Bridge, profile.CallerUnknown:

@@ -201,7 +201,8 @@ func TestPerfOthers(t *testing.T) {
 	}, p.Meta.Notes)
 }
 
-// What was recorded without -g has the address in the line of the sample. Tracepoints tell other things there.
+// What was recorded without -g has the address in the line of the sample. Tracepoints tell other
+// things there.
 func TestPerfWithoutStacks(t *testing.T) {
 	text := "a 1/2 [000] 1.0: 1000000 cpu-clock:ppp:      7f10 f(int)+0x10 (/bin/a)\n" +
 		"a 1/2 [000] 1.05: 1000000 cpu-clock:ppp:  ffffffff81000010 schedule ([kernel.kallsyms])\n" +
@@ -218,7 +219,8 @@ func TestPerfWithoutStacks(t *testing.T) {
 	assert.Equal(t, map[string]float64{"a!f(int)": 1, "[kernel.kallsyms]!schedule": 1, "b!0x7f20": 1}, got)
 }
 
-// A process is there once, whatever the number of its threads; its name is that of its main thread, wherever that comes.
+// A process is there once, whatever the number of its threads; its name is that of its main thread,
+// wherever that comes.
 func TestPerfProcesses(t *testing.T) {
 	event := func(comm string, pid, tid int) string {
 		return fmt.Sprintf("%s %d/%d 1.0: 9 cpu-clock: \n\t10 x (/a)\n\n", comm, pid, tid)
@@ -239,7 +241,8 @@ func TestPerfProcesses(t *testing.T) {
 	}
 }
 
-// Samples that do not stand in order of time are sorted, which is told, and a thread is there from its first to its last.
+// Samples that do not stand in order of time are sorted, which is told, and a thread is there from
+// its first to its last.
 func TestOrder(t *testing.T) {
 	line := func(tid, ms int, cut bool) string {
 		return fmt.Sprintf(`{"ts":%d,"pid":1,"tid":%d,"type":"managed","depth":1,"cut":%v,"why":"depth","frames":["f%d"]}`+"\n", ms, tid, cut, ms)

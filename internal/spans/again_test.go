@@ -25,7 +25,8 @@ func marked(d document) (n int) {
 	return n
 }
 
-// A repaired file that is repaired again stays as it is; with --plain it loses its marks, as if it had been repaired so at first.
+// A repaired file that is repaired again stays as it is; with --plain it loses its marks, as if it
+// had been repaired so at first.
 func TestAgain(t *testing.T) {
 	for seed := range uint64(4) {
 		cut, _, _ := walk(t, tracetest.Walk{Seed: 300 + seed, Threads: 2, Bytes: 1 << 20, Deep: 0.4})

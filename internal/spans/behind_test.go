@@ -13,7 +13,8 @@ import (
 	"github.com/tracefix/tracefix/internal/pass"
 )
 
-// Where the document ends too early, all events are in the output, at the end of its array, and it is one document.
+// Where the document ends too early, all events are in the output, at the end of its array, and it
+// is one document.
 func TestEventsBehind(t *testing.T) {
 	in := small(t)
 	evs := rawsOf(t, in)

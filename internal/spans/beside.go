@@ -27,8 +27,9 @@ type toldAt struct {
 	what *chromium.FormatError
 }
 
-// keep takes in an event that was just parsed, whose texts are gone with the next one. Of metadata and of the first
-// events, all, it keeps the event itself, with those of its texts that are looked at: Cat, SF, Name, PID and Args.
+// keep takes in an event that was just parsed, whose texts are gone with the next one. Of metadata
+// and of the first events, all, it keeps the event itself, with those of its texts that are looked
+// at: Cat, SF, Name, PID and Args.
 func (b *parsed) keep(ev *chromium.Event, all bool) {
 	x := &b.events[b.n]
 	x.shorten(ev)

@@ -25,8 +25,8 @@ type brief struct {
 // shorten makes it that of an event. The texts are those of the event.
 func (b *brief) shorten(ev *chromium.Event) {
 	b.off = ev.Offset
-	// Sums and differences of absurd times must not overflow. Some tools count from 1970, which is beyond what the
-	// loader of .NET traces takes for a time.
+	// Sums and differences of absurd times must not overflow. Some tools count from 1970, which is
+	// beyond what the loader of .NET traces takes for a time.
 	b.ns = min(max(ev.TS.NS, -1<<60), 1<<62)
 	b.dur = min(max(ev.Dur.NS, -1<<60), 1<<61)
 	b.sub = ev.TS.Sub

@@ -13,9 +13,9 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// checkPairs asserts that ends find their begins as in Perfetto, each the innermost one: an end that has a name or a
-// category closes the innermost span that has the same. It returns the numbers of the begin and end of each
-// span among the begins and ends.
+// checkPairs asserts that ends find their begins as in Perfetto, each the innermost one: an end
+// that has a name or a category closes the innermost span that has the same. It returns the numbers
+// of the begin and end of each span among the begins and ends.
 func checkPairs(t *testing.T, d document) (pairs [][2]int) {
 	type span struct {
 		event

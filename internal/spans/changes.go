@@ -80,8 +80,8 @@ func (c *changes) add(x *change) bool {
 	return true
 }
 
-// follow takes in what happens at the event behind those before; next says that nothing stands between it and the one
-// before but the separator. It returns false if there is no room.
+// follow takes in what happens at the event behind those before; next says that nothing stands
+// between it and the one before but the separator. It returns false if there is no room.
 func (c *changes) follow(x *change, next bool) bool {
 	dropped := x.drop && !x.early && !x.mark && len(x.before)+len(x.after) == 0
 	if c.run.open && dropped && next {
@@ -102,7 +102,8 @@ func (c *changes) follow(x *change, next bool) bool {
 	return !x.changes() || c.add(x)
 }
 
-// close takes in the run, whose last event ends at an offset; where that is not known, 0, the event must be read.
+// close takes in the run, whose last event ends at an offset; where that is not known, 0, the event
+// must be read.
 func (c *changes) close(end int64) bool {
 	if !c.run.open {
 		return true
@@ -226,8 +227,8 @@ func (rw *rewriter) recall(zones []*zone) (*changes, error) {
 	return c, nil
 }
 
-// readChanges does what read does, but reads only events that change and those that tell the time of what is put
-// in.
+// readChanges does what read does, but reads only events that change and those that tell the time
+// of what is put in.
 func (rw *rewriter) readChanges(in io.Reader, opts *chromium.Options, c *changes) error {
 	if err := rw.r.Reset(rw.source(in, nil), opts); err != nil {
 		return err

@@ -38,7 +38,8 @@ type Facts struct {
 	// Reordered is how many begins and ends stand behind a later one of their thread: they are read
 	// in order of time.
 	Reordered int
-	// Endless is how many complete events have no duration: their ends were not recorded, and they take no time.
+	// Endless is how many complete events have no duration: their ends were not recorded, and they
+	// take no time.
 	Endless int
 	Cut     int // samples with exactly the limit of frames, or see Recount
 	Spikes  int // runs of them
@@ -399,7 +400,8 @@ func (f *Facts) producer() string {
 	return ""
 }
 
-// A program is one that tracefix's own output shows with another number than it had, since another one had it before.
+// A program is one that tracefix's own output shows with another number than it had, since another
+// one had it before.
 type program struct {
 	PID     int64  `json:"pid"`
 	Process string `json:"process"`

@@ -208,8 +208,8 @@ func (t *frameTable) begins(f profile.FrameID, b *brief) {
 	}
 }
 
-// catOf returns the category of a frame, as raw text without the mark. The bridge that the repair added has that of
-// all others, if they have the same.
+// catOf returns the category of a frame, as raw text without the mark. The bridge that the repair
+// added has that of all others, if they have the same.
 func (t *frameTable) catOf(f profile.FrameID) string {
 	switch {
 	case int(f) < len(t.frames):

@@ -56,7 +56,8 @@ func (o *openSpans) begin(name int32, at int64) {
 	}
 }
 
-// join takes in a begin that was left out: one of the open spans of the name goes on. Which one does not matter.
+// join takes in a begin that was left out: one of the open spans of the name goes on. Which one
+// does not matter.
 func (o *openSpans) join(name int32) {
 	for i := range o.spans {
 		if s := &o.spans[i]; s.name == name {

@@ -25,8 +25,8 @@ type Options struct {
 	// MaxDepth is the number of frames at which stacks were cut. Zero means what
 	// tracefix's own output says, else 100.
 	MaxDepth int
-	// Warn is told of defects, and of the time in ns of the event read last before them, which counts as those
-	// of the profile; -1 if there is none. nil drops them.
+	// Warn is told of defects, and of the time in ns of the event read last before them, which
+	// counts as those of the profile; -1 if there is none. nil drops them.
 	Warn func(e *chromium.FormatError, at int64)
 	// Salvage takes an error of the reader for the end of the input, if it is one of
 	// what was stored (see input.Broken). It is for compressed files that were cut: what
@@ -513,8 +513,9 @@ func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, near bool,
 	l.tie.add(was, start, n, l.lastNS, l.lastSub)
 }
 
-// unmatched tells of an end that goes with no begin in a lane of samples: whoever wrote it closes what it opens, so
-// events are missing or stand there twice. Other producers begin and end in the middle of spans.
+// unmatched tells of an end that goes with no begin in a lane of samples: whoever wrote it closes
+// what it opens, so events are missing or stand there twice. Other producers begin and end in the
+// middle of spans.
 func (d *reading) unmatched(l *lane, at int64, what string) {
 	if l.sampled() {
 		d.warn(&chromium.FormatError{Offset: at, Where: "traceEvents", Err: errors.New(what)})

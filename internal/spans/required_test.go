@@ -48,8 +48,8 @@ func TestRequiredFields(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// TestDamageHasATime: a defect is told with the time of the event read last before it, counted as in the profile: of
-// samples of .NET as it is, else from the first event on.
+// TestDamageHasATime: a defect is told with the time of the event read last before it, counted as
+// in the profile: of samples of .NET as it is, else from the first event on.
 func TestDamageHasATime(t *testing.T) {
 	const bad = `{"name":"a","ph":"B","ts":"x","pid":1,"tid":1}`
 	sampled := `{"name":"Process64 app (1) Args: ","cat":"sampleEvent","ph":"B","ts":5000,"pid":1,"tid":1},{"name":"Thread (1)","cat":"sampleEvent","ph":"B","ts":5000,"pid":1,"tid":1},` +

@@ -15,11 +15,11 @@ import (
 	"github.com/tracefix/tracefix/stackfix"
 )
 
-// Rewrite copies the trace to w with the stacks that its Profile now has. Events
-// that a repair does not touch keep their bytes and their order. Inserted events have the
-// mark in their category, and so do the recorded ends and begins that they are paired with, as
-// readers pair by name and category, and ends that take place earlier (see tie). The object
-// form gets the list of repairs under the key "tracefix". plain leaves marks and list away, those of an earlier repair as well.
+// Rewrite copies the trace to w with the stacks that its Profile now has. Events that a repair does
+// not touch keep their bytes and their order. Inserted events have the mark in their category, and
+// so do the recorded ends and begins that they are paired with, as readers pair by name and
+// category, and ends that take place earlier (see tie). The object form gets the list of repairs
+// under the key "tracefix". plain leaves marks and list away, those of an earlier repair as well.
 func (t *Trace) Rewrite(ctx context.Context, w io.Writer, plain bool) error {
 	rw := &rewriter{Trace: t, ctx: ctx, w: chromium.NewWriter(w), plain: plain, unmark: plain && (t.marked || slices.Contains(t.src.Keys(), repairsKey))}
 	return rw.run()
@@ -51,8 +51,9 @@ type rewriter struct {
 	outside outside
 }
 
-// outside is what stands outside of events on its way to the output. Where events stand behind the document, they
-// are written at the end of its last array: all else behind that waits for another reading.
+// outside is what stands outside of events on its way to the output. Where events stand behind the
+// document, they are written at the end of its last array: all else behind that waits for another
+// reading.
 type outside struct {
 	w     io.Writer
 	muted bool
@@ -215,8 +216,8 @@ func (rw *rewriter) run() error {
 	return rw.w.Close()
 }
 
-// rest writes what stands between the last array of events and the end of the document, where events that stand behind that
-// were written first.
+// rest writes what stands between the last array of events and the end of the document, where
+// events that stand behind that were written first.
 func (rw *rewriter) rest(opts *chromium.Options) error {
 	in, err := rw.open()
 	if err != nil {
@@ -558,7 +559,8 @@ func (rw *rewriter) step(m *machine, ed *edit, off int64, phase byte, f profile.
 	}
 }
 
-// apply writes an event as an edit says. Ends before it take the time of the end before them, if there is one: endTS.
+// apply writes an event as an edit says. Ends before it take the time of the end before them, if
+// there is one: endTS.
 func (rw *rewriter) apply(ev *chromium.Event, ed *edit, endTS []byte) error {
 	ts := ev.TS.Text
 	for _, x := range ed.before {
@@ -598,9 +600,9 @@ func (rw *rewriter) change(ev *chromium.Event, ed *edit) {
 	}
 }
 
-// changeCat puts the new category of a recorded event that gets the mark into buf, and reports whether there is one.
-// Perfetto looks for a begin of the category that an end has. One without a category ends what is open,
-// and would not do so with the mark alone.
+// changeCat puts the new category of a recorded event that gets the mark into buf, and reports
+// whether there is one. Perfetto looks for a begin of the category that an end has. One without a
+// category ends what is open, and would not do so with the mark alone.
 func (rw *rewriter) changeCat(ev *chromium.Event) bool {
 	rw.buf = append(rw.buf[:0], '"')
 	if ev.Phase == 'E' && rw.table.holds(ev.Thread) == holdsUnknown {
@@ -616,7 +618,8 @@ func (rw *rewriter) changeCat(ev *chromium.Event) bool {
 	return !rw.plain
 }
 
-// unmarkCat puts the category of an event without the mark of an earlier repair into buf, and reports whether it has one.
+// unmarkCat puts the category of an event without the mark of an earlier repair into buf, and
+// reports whether it has one.
 func (rw *rewriter) unmarkCat(ev *chromium.Event) bool {
 	if ev.Phase != 'B' && ev.Phase != 'E' {
 		return false

@@ -92,8 +92,8 @@ func (w *twice) see(b *brief) *chromium.FormatError {
 // at is where event number n stands, one of the last.
 func (w *twice) at(n int64) *place { return &w.ring[n%printsKept] }
 
-// begin looks whether the event at hand is like that of a number: what it is like then may have begun some events ago,
-// since an event that is like its neighbours is not found by its print.
+// begin looks whether the event at hand is like that of a number: what it is like then may have
+// begun some events ago, since an event that is like its neighbours is not found by its print.
 func (w *twice) begin(before int64) {
 	w.back, w.run, w.times = 0, 0, 0
 	if w.n-before >= printsKept-mostBefore || before == w.n || w.at(before).print != w.at(w.n).print {

@@ -10,7 +10,8 @@ import (
 	"github.com/tracefix/tracefix/chromium"
 )
 
-// TestUnmatchedIsDamage holds that an event missing in the middle of samples is told: what is left is whole JSON.
+// TestUnmatchedIsDamage holds that an event missing in the middle of samples is told: what is left
+// is whole JSON.
 func TestUnmatchedIsDamage(t *testing.T) {
 	data := unpack(t, "../../testdata/chain.chromium.json.zst")
 	for _, phase := range []string{"B", "E"} {

@@ -2,8 +2,8 @@ package spool
 
 import "unsafe"
 
-// A List is records of one type, one behind the other, of which the newest are in memory, and a few others that were asked for.
-// It is for one goroutine at a time, but for Chunk.
+// A List is records of one type, one behind the other, of which the newest are in memory, and a few
+// others that were asked for. It is for one goroutine at a time, but for Chunk.
 type List[T any] struct { // T holds no pointers: the collector does not see what is on disk
 	records
 }
@@ -23,8 +23,8 @@ func (l *List[T]) At(i int) T { return *(*T)(l.find(i)) }
 // Change returns a record that may be changed, until another method is called.
 func (l *List[T]) Change(i int) *T { return (*T)(l.change(i)) }
 
-// Chunk returns the records of a chunk, which are not to be changed: in room, if they are on disk. When nothing is added or
-// changed any more, any number of goroutines may call it.
+// Chunk returns the records of a chunk, which are not to be changed: in room, if they are on disk.
+// When nothing is added or changed any more, any number of goroutines may call it.
 func (l *List[T]) Chunk(i int, room *[]T) []T {
 	var own unsafe.Pointer
 	if cap(*room) >= l.per {
@@ -37,7 +37,8 @@ func (l *List[T]) Chunk(i int, room *[]T) []T {
 	return chunk
 }
 
-// From returns what reads the records of a chunk and of those behind it. As of Chunk, there may be any number of them.
+// From returns what reads the records of a chunk and of those behind it. As of Chunk, there may be
+// any number of them.
 func (l *List[T]) From(chunk int) Cursor[T] { return Cursor[T]{of: l, next: chunk} }
 
 // A Cursor reads the records of a List in order. That of none has none.
@@ -47,7 +48,8 @@ type Cursor[T any] struct {
 	rest, room []T
 }
 
-// Peek returns the next record, which is not to be changed, nil behind the last one. It is valid until that behind it is asked for.
+// Peek returns the next record, which is not to be changed, nil behind the last one. It is valid
+// until that behind it is asked for.
 func (c *Cursor[T]) Peek() *T {
 	if len(c.rest) == 0 {
 		if c.of == nil || c.next == c.of.Chunks() {
@@ -149,7 +151,8 @@ func (l *records) lenOf(i int) int {
 	return l.per
 }
 
-// chunk returns the records of a chunk, which are not to be changed: in room, which is made if it is nil, if they are on disk.
+// chunk returns the records of a chunk, which are not to be changed: in room, which is made if it
+// is nil, if they are on disk.
 func (l *records) chunk(i int, room unsafe.Pointer) unsafe.Pointer {
 	if i == len(l.full) {
 		return l.last
@@ -169,7 +172,8 @@ func (l *records) bytes(chunk unsafe.Pointer, n int) []byte {
 	return unsafe.Slice((*byte)(chunk), n*l.size)
 }
 
-// memoryFor returns room for so many bytes of what has no pointers: words, as what comes may have to lie at a multiple of their size.
+// memoryFor returns room for so many bytes of what has no pointers: words, as what comes may have
+// to lie at a multiple of their size.
 func memoryFor(bytes int) unsafe.Pointer {
 	return unsafe.Pointer(unsafe.SliceData(make([]uint64, (bytes+7)/8)))
 }

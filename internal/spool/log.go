@@ -1,7 +1,7 @@
 package spool
 
-// A Log is pieces of bytes, one behind the other, of which the newest are in memory. The zero value is empty and keeps
-// all in memory.
+// A Log is pieces of bytes, one behind the other, of which the newest are in memory. The zero value
+// is empty and keeps all in memory.
 type Log struct {
 	pages Pages[logPage]
 	end   int64
@@ -48,7 +48,8 @@ func (l *Log) Get(b []byte, at int64) {
 	}
 }
 
-// Peek fills b with what is at a place, and reads no more than that from the disk: for who reads a little here and there.
+// Peek fills b with what is at a place, and reads no more than that from the disk: for who reads a
+// little here and there.
 func (l *Log) Peek(b []byte, at int64) {
 	for len(b) > 0 {
 		from := int(at % int64(len(logPage{})))

@@ -9,13 +9,14 @@ import (
 type Run interface {
 	// Next goes to the next one, or the first, and reports whether there is one.
 	Next() bool
-	// Before reports whether what is at hand comes before what is of another run; of one to which nothing was gone yet, what
-	// it begins with.
+	// Before reports whether what is at hand comes before what is of another run; of one to which
+	// nothing was gone yet, what it begins with.
 	Before(other Run) bool
 }
 
-// Merge calls yield with the run whose next one comes first, until that returns false. It puts runs into the order of what
-// they begin with, and goes to each when it is needed: of runs that hardly overlap few are read at once.
+// Merge calls yield with the run whose next one comes first, until that returns false. It puts runs
+// into the order of what they begin with, and goes to each when it is needed: of runs that hardly
+// overlap few are read at once.
 func Merge(runs []Run, yield func(Run) bool) {
 	sort.Sort(openRuns(runs))
 	var open openRuns

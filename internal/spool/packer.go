@@ -7,9 +7,10 @@ import (
 	"unsafe"
 )
 
-// A Packer makes bytes of values whose types are plain: numbers, strings, lists, pointers and structs of them; what points to
-// itself is none. It makes values of the bytes again, which have of a string that comes often no more than a number: those of
-// another Packer it does not know. The zero value is useful.
+// A Packer makes bytes of values whose types are plain: numbers, strings, lists, pointers and
+// structs of them; what points to itself is none. It makes values of the bytes again, which have of
+// a string that comes often no more than a number: those of another Packer it does not know. The
+// zero value is useful.
 type Packer struct {
 	words   []string
 	number  map[string]uint64
@@ -28,15 +29,16 @@ func (p *Packer) Append(b []byte, x any) []byte {
 	return p.append(b, p.layout(v.Type().Elem()), v.UnsafePointer())
 }
 
-// Unpack puts what Append made bytes of into what x points to, which is zero. Of bytes that could not be read (see Spool.Err)
-// it makes something.
+// Unpack puts what Append made bytes of into what x points to, which is zero. Of bytes that could
+// not be read (see Spool.Err) it makes something.
 func (p *Packer) Unpack(b []byte, x any) {
 	v := reflect.ValueOf(x)
 	u := unpacking{p, b}
 	u.value(p.layout(v.Type().Elem()), v.UnsafePointer())
 }
 
-// A layout is where the parts of values of a type are: to ask for each of every value takes longer than all else.
+// A layout is where the parts of values of a type are: to ask for each of every value takes longer
+// than all else.
 type layout struct {
 	size  uintptr
 	parts []part

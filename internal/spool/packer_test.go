@@ -33,7 +33,8 @@ type plainPart struct {
 	Text string
 }
 
-// Values come back as they were, empty lists too; bytes that are not those that were written make some value, and no panic.
+// Values come back as they were, empty lists too; bytes that are not those that were written make
+// some value, and no panic.
 func TestPacker(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	text := func() string {

@@ -7,16 +7,17 @@ import (
 	"unsafe"
 )
 
-// Pages are pages of memory, all of one type, not all of which need to be in memory: those that were there longest
-// go to a Spool, and come back when they are looked at. The zero value is empty and keeps all in memory. A copy is the
-// same pages, but for the zero value's.
+// Pages are pages of memory, all of one type, not all of which need to be in memory: those that
+// were there longest go to a Spool, and come back when they are looked at. The zero value is empty
+// and keeps all in memory. A copy is the same pages, but for the zero value's.
 //
 // Who fills them is alone with them. When all is filled (Done), any number of goroutines may look (At).
 type Pages[T any] struct { // T holds no pointers: the collector does not see what is on disk
 	pages *pages
 }
 
-// PagesIn returns pages of which about that many bytes stay in memory, a quarter of that when all is filled; the others go to s.
+// PagesIn returns pages of which about that many bytes stay in memory, a quarter of that when all
+// is filled; the others go to s.
 func PagesIn[T any](s *Spool, memory int) Pages[T] {
 	var page T
 	size := int(unsafe.Sizeof(page))
@@ -47,7 +48,8 @@ func (p *Pages[T]) At(i int) *T {
 	return (*T)(p.pages.back(i))
 }
 
-// View returns a page as it is now, for who goes through all of them: in room, if it is on disk or may still be changed.
+// View returns a page as it is now, for who goes through all of them: in room, if it is on disk or
+// may still be changed.
 func (p *Pages[T]) View(i int, room *T) *T {
 	memory := atomic.LoadPointer(&p.pages.list[i].memory)
 	switch {
@@ -61,8 +63,8 @@ func (p *Pages[T]) View(i int, room *T) *T {
 	return room
 }
 
-// Mut returns a page that may be changed. Before Done, neither it nor one of At is to be used any more when Add or Trim
-// are called.
+// Mut returns a page that may be changed. Before Done, neither it nor one of At is to be used any
+// more when Add or Trim are called.
 func (p *Pages[T]) Mut(i int) *T {
 	p.pages.list[i].changed = true
 	return p.At(i)
@@ -154,7 +156,8 @@ func (p *pages) trim() {
 	p.here = append(p.here[:0], p.here[n:]...)
 }
 
-// leave puts a page aside. It reports whether it could: one for which there is no room on disk stays for good.
+// leave puts a page aside. It reports whether it could: one for which there is no room on disk
+// stays for good.
 func (p *pages) leave(i int32) bool {
 	s := &p.list[i]
 	if s.changed {

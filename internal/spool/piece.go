@@ -24,7 +24,8 @@ func (p *Spool) Keep(b []byte) Piece {
 	return Piece{at: at, size: len(b)}
 }
 
-// Read returns the bytes of a piece, which are not to be changed: in room, if they are on disk; none if they cannot be read (see Err).
+// Read returns the bytes of a piece, which are not to be changed: in room, if they are on disk;
+// none if they cannot be read (see Err).
 func (p *Spool) Read(x *Piece, room *[]byte) []byte {
 	if x.memory != nil || x.size == 0 {
 		return x.memory
@@ -36,7 +37,8 @@ func (p *Spool) Read(x *Piece, room *[]byte) []byte {
 	return *room
 }
 
-// Rooms are what Read reads into, handed from who has read a piece to who reads the next one. The zero value has none.
+// Rooms are what Read reads into, handed from who has read a piece to who reads the next one. The
+// zero value has none.
 type Rooms [][]byte
 
 // Take returns a room, nil if none was given back.

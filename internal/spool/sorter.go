@@ -5,8 +5,9 @@ import (
 	"unsafe"
 )
 
-// A Sorter takes records of one type and hands them out in the order of a key, equal ones in the order in which they came. It
-// sorts them in runs, which are merged in the end: of records that come nearly in order few are in memory.
+// A Sorter takes records of one type and hands them out in the order of a key, equal ones in the
+// order in which they came. It sorts them in runs, which are merged in the end: of records that
+// come nearly in order few are in memory.
 type Sorter[T any] struct{ sorter } // T as that of a List
 
 // SorterIn returns a Sorter by a key; what it has no memory for goes to s.

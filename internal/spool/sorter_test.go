@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Records come in the order of their keys, equal ones as they were added, from memory and from disk, and no more of them
-// than are asked for.
+// Records come in the order of their keys, equal ones as they were added, from memory and from
+// disk, and no more of them than are asked for.
 func TestSorter(t *testing.T) {
 	type record struct {
 		key  int64

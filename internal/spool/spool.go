@@ -1,5 +1,5 @@
-// Package spool keeps pieces of bytes that do not fit into memory in a file: samples and repairs of a profile,
-// activities and what tracks tell, and events until the names of their frames are known.
+// Package spool keeps pieces of bytes that do not fit into memory in a file: samples and repairs of
+// a profile, activities and what tracks tell, and events until the names of their frames are known.
 package spool
 
 import (
@@ -9,8 +9,9 @@ import (
 	"sync"
 )
 
-// A Spool takes pieces beyond some megabytes to a file. The zero value and nil take none. Where there is no file to be had, or
-// no room in it, pieces stay in memory too. It may be used by several goroutines.
+// A Spool takes pieces beyond some megabytes to a file. The zero value and nil take none. Where
+// there is no file to be had, or no room in it, pieces stay in memory too. It may be used by
+// several goroutines.
 type Spool struct {
 	// Create makes the file, when it is needed.
 	Create func() (File, error)
@@ -34,8 +35,8 @@ type File interface {
 // defaultHeld is what the samples of some 40 MB of nettrace take.
 const defaultHeld = 6 << 20
 
-// Put writes a piece to the file and returns where it is: at, where it was before (0: nowhere), or a place of its own, which
-// has room for so many bytes. 0: it stays in memory.
+// Put writes a piece to the file and returns where it is: at, where it was before (0: nowhere), or
+// a place of its own, which has room for so many bytes. 0: it stays in memory.
 func (p *Spool) Put(b []byte, at int64, room int) int64 {
 	if p == nil || p.Create == nil || len(b) > room {
 		return 0
@@ -80,7 +81,8 @@ func (p *Spool) InUse() bool {
 	return p.file != nil && !p.full
 }
 
-// Much reports whether there is so much more in the file than in memory that what is there might as well be in the file.
+// Much reports whether there is so much more in the file than in memory that what is there might as
+// well be in the file.
 func (p *Spool) Much() bool {
 	if p == nil {
 		return false

@@ -11,7 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Pieces beyond what stays in memory have places of their own, keep them when they are put again, and are read back.
+// Pieces beyond what stays in memory have places of their own, keep them when they are put again,
+// and are read back.
 func TestSpool(t *testing.T) {
 	const room = 100
 	var file *os.File

@@ -2,8 +2,9 @@ package text
 
 import "strings"
 
-// What makes a name something else in the Markdown of GitHub: an end of a cell, a link or picture, an element, an
-// entity, emphasis, code. A backslash comes first: one before a | would escape our own.
+// What makes a name something else in the Markdown of GitHub: an end of a cell, a link or picture,
+// an element, an entity, emphasis, code. A backslash comes first: one before a | would escape our
+// own.
 var markdown = strings.NewReplacer(`\`, `\\`, "|", `\|`, "<", "&lt;", ">", "&gt;", "&", "&amp;", "*", `\*`, "_", `\_`, "`", "\\`", "[", `\[`, "]", `\]`, "~", `\~`)
 
 // Markdown makes s plain text of one line in Markdown, also in a cell of a table.

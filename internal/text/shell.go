@@ -16,9 +16,10 @@ func ShellWord(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// AnyShellWord is s as sh, cmd and PowerShell take it for one word, for commands that are run elsewhere than they are
-// read. Lists with commas are quoted for scripts and functions of PowerShell; to a program it hands a list without
-// blanks on as it stands. What double quotes do not hold in sh or PowerShell is in single ones, which cmd does not know.
+// AnyShellWord is s as sh, cmd and PowerShell take it for one word, for commands that are run
+// elsewhere than they are read. Lists with commas are quoted for scripts and functions of
+// PowerShell; to a program it hands a list without blanks on as it stands. What double quotes do
+// not hold in sh or PowerShell is in single ones, which cmd does not know.
 func AnyShellWord(s string) string {
 	switch {
 	case plainWord(s, "_-./:+="):

@@ -11,16 +11,17 @@ import (
 	"testing"
 )
 
-// A golden picture holds the mean colour of blocks of a page, not its pixels: fonts and the edges of letters differ from
-// machine to machine, where things stand and which colour they have does not.
+// A golden picture holds the mean colour of blocks of a page, not its pixels: fonts and the edges
+// of letters differ from machine to machine, where things stand and which colour they have does
+// not.
 const (
 	goldenBlock   = 10   // pixels of the page in a pixel of the golden picture, each way
 	goldenShade   = 40   // of 255: a block that differs by more in red, green or blue is another
 	goldenDiffers = 0.03 // the part of the blocks that may be others
 )
 
-// Golden holds what the page shows against the picture in file, within a tolerance; `go test -update` writes it anew.
-// With TRACEFIX_SCREENSHOTS the whole picture is kept too.
+// Golden holds what the page shows against the picture in file, within a tolerance; `go
+// test -update` writes it anew. With TRACEFIX_SCREENSHOTS the whole picture is kept too.
 func (b *Browser) Golden(file string) {
 	b.t.Helper()
 	name := filepath.Base(file)

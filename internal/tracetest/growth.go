@@ -5,9 +5,10 @@ import (
 	"time"
 )
 
-// Growth fails the test if eight times the work takes more than 32 times as much processor time: what
-// is linear takes 8 times, what takes the square 64 times. What else the machine does counts for little that way; where
-// the system does not tell processor time, a busy machine gets further tries, later and later.
+// Growth fails the test if eight times the work takes more than 32 times as much processor time:
+// what is linear takes 8 times, what takes the square 64 times. What else the machine does counts
+// for little that way; where the system does not tell processor time, a busy machine gets further
+// tries, later and later.
 func Growth(t testing.TB, n int, run func(n int)) {
 	t.Helper()
 	took := func(n int) time.Duration {

@@ -19,8 +19,9 @@ func CutSampleAt(tid, ns int64) CutSample {
 	return CutSample{tid, int64(math.Round(float64(ns) / 100))}
 }
 
-// Missing reads a file of the corpus that tells what perf saw of stacks which a recorder cut: the full names of the methods
-// that are missing of each, outermost first. Where the file is not at hand the test is skipped.
+// Missing reads a file of the corpus that tells what perf saw of stacks which a recorder cut: the
+// full names of the methods that are missing of each, outermost first. Where the file is not at
+// hand the test is skipped.
 func Missing(t testing.TB, path string) map[CutSample][]string {
 	t.Helper()
 	f, err := os.Open(path)

@@ -448,8 +448,8 @@ func TestLimitsInBrowser(t *testing.T) {
 	b.Screenshot("limits-time")
 }
 
-// TestOpensOnUsersThread: the page opens on a thread of the process whose managed code worked most, and there on the one
-// that was cut most of those that did much, else the busiest.
+// TestOpensOnUsersThread: the page opens on a thread of the process whose managed code worked most,
+// and there on the one that was cut most of those that did much, else the busiest.
 func TestOpensOnUsersThread(t *testing.T) {
 	tab := profile.NewTable()
 	push := func(kind profile.FrameKind) profile.StackID {

@@ -13,8 +13,8 @@ import (
 
 var _ = flag.Bool("update", false, "write the golden pictures anew")
 
-// TestGoldenPictures holds what the page looks like: its views, the repair switched off and on, a narrow window,
-// dark colours, a trace that lacks things.
+// TestGoldenPictures holds what the page looks like: its views, the repair switched off and on, a
+// narrow window, dark colours, a trace that lacks things.
 func TestGoldenPictures(t *testing.T) {
 	b := tracetest.NewBrowser(t, 1400, 900)
 	chain, lossy := pageOf(t, "../../testdata/chain.nettrace.zst"), pageFor(t, lossyProfile())
@@ -53,8 +53,8 @@ func TestGoldenPictures(t *testing.T) {
 	}
 }
 
-// lossyProfile has two threads, a gap in one that nothing explains, one in the other where events were lost, and damage
-// between samples and behind them.
+// lossyProfile has two threads, a gap in one that nothing explains, one in the other where events
+// were lost, and damage between samples and behind them.
 func lossyProfile() *profile.Profile {
 	tab := profile.NewTable()
 	frame := tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Module: "m", Name: "A()"})})

@@ -74,8 +74,8 @@ func paceOf(b *tracetest.Browser, steps int, step string) pace {
 }
 
 // TestLargePage measures the page of six million spans: TRACEFIX_LARGE=1 go test -run LargePage -v.
-// The time between frames is printed and not tested, since it is the machine's; what the page works for one must
-// leave room in 33 ms.
+// The time between frames is printed and not tested, since it is the machine's; what the page works
+// for one must leave room in 33 ms.
 func TestLargePage(t *testing.T) {
 	if os.Getenv("TRACEFIX_LARGE") == "" {
 		t.Skip("TRACEFIX_LARGE is not set")

@@ -20,7 +20,8 @@ const (
 	manySlices  = 20_000
 )
 
-// partedProfile is one whose columns and details take several elements each. A sample lasts 1 ms, and the n-th slice tells n.
+// partedProfile is one whose columns and details take several elements each. A sample lasts 1 ms,
+// and the n-th slice tells n.
 func partedProfile() *profile.Profile {
 	tab := profile.NewTable()
 	p := &profile.Profile{Table: tab, Meta: profile.Meta{End: manySamples * 1e6}}

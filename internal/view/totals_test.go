@@ -118,8 +118,9 @@ func assertAround(t *testing.T, p *profile.Profile, got map[string]struct{ Calle
 func TestRequestTotals(t *testing.T) {
 	t.Run("made up", func(t *testing.T) {
 		got := sumsOf(t, nestedRequests())
-		// A sample counts whole where its own time lies: the one at 10 ms reaches into the request and is not of it, the one
-		// at 30 ms reaches out of it and is. What a request asked of another service belongs to both.
+		// A sample counts whole where its own time lies: the one at 10 ms reaches into the request
+		// and is not of it, the one at 30 ms reaches out of it and is. What a request asked of
+		// another service belongs to both.
 		assert.Equal(t, map[int][2]float64{59: {20e6, 0}, 60: {10e6, 0}, 61: {0, 0}}, got.Requests)
 	})
 	file := "../../../shared/corpus/dotnet10/requests-full.nettrace"
@@ -164,8 +165,8 @@ func TestRequestTotals(t *testing.T) {
 	assert.InDelta(t, top.Wait, got.Requests[59][1]/1e6, 0.001)
 }
 
-// nestedRequests is a thread that is sampled each 10 ms and works for request 59 from 15 to 35 ms, in it from 25 ms on for request 60
-// below it, and then for request 61 between two samples.
+// nestedRequests is a thread that is sampled each 10 ms and works for request 59 from 15 to 35 ms,
+// in it from 25 ms on for request 60 below it, and then for request 61 between two samples.
 func nestedRequests() *profile.Profile {
 	tab := profile.NewTable()
 	stack := tab.Push(0, tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Module: "m", Name: "A()"})}))

@@ -240,8 +240,8 @@ func Write(w io.Writer, p *profile.Profile) error {
 		}
 	})
 	column(b, "slices", drawn.write)
-	// For whom threads worked, thread after thread: the first sample of a run since that of the run before, how
-	// many samples it has, and the number of the request.
+	// For whom threads worked, thread after thread: the first sample of a run since that of the run
+	// before, how many samples it has, and the number of the request.
 	column(b, "work", func(c *columnWriter) {
 		next := runs.From(0)
 		for i := range h.Threads {
@@ -341,12 +341,12 @@ func (h *head) limits(p *profile.Profile, index map[*profile.Thread]int) {
 	}
 }
 
-// A requestWork is a run of samples of a thread that were taken while it worked for a request. It has none where
-// the thread is known to have worked and was not sampled.
+// A requestWork is a run of samples of a thread that were taken while it worked for a request. It
+// has none where the thread is known to have worked and was not sampled.
 type requestWork struct{ First, Samples, Request int }
 
-// works yields the runs of t in order of their first sample. A sample belongs where its own time lies, whole, and to
-// all requests around the innermost one: so does Selection.Requests.
+// works yields the runs of t in order of their first sample. A sample belongs where its own time
+// lies, whole, and to all requests around the innermost one: so does Selection.Requests.
 func works(p *profile.Profile, timing *profile.Timing, t *profile.Thread) iter.Seq[requestWork] {
 	return func(yield func(requestWork) bool) {
 		var s profile.Stretch
@@ -616,7 +616,8 @@ type numbers struct {
 
 type node struct{ parent, method int32 }
 
-// looksLikeMethod reports whether the page sees by the name alone that a method has that module: it is the rule of data.js.
+// looksLikeMethod reports whether the page sees by the name alone that a method has that module: it
+// is the rule of data.js.
 func looksLikeMethod(module, name string) bool {
 	return !strings.ContainsAny(module, "! (\"'<>") && name != "" && !strings.ContainsAny(name[:1], " !=),;:\"'")
 }
@@ -681,8 +682,8 @@ func (n *numbers) stack(s profile.StackID) int32 {
 	return n.ofStack[s]
 }
 
-// A columnWriter writes a column: LEB128 in base64, in elements of one class, each of whole numbers and of about
-// text.MaxElement.
+// A columnWriter writes a column: LEB128 in base64, in elements of one class, each of whole numbers
+// and of about text.MaxElement.
 type columnWriter struct {
 	b    *bufio.Writer // errors stick in it
 	name string

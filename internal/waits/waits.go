@@ -1,4 +1,5 @@
-// Package waits tells which methods of System.Threading stop the thread that calls them, and how: the one list of them.
+// Package waits tells which methods of System.Threading stop the thread that calls them, and how:
+// the one list of them.
 package waits
 
 import "strings"
@@ -17,7 +18,8 @@ const (
 	Park       // for work of the pool
 )
 
-// kinds are asked in this order: a method is of the first row whose begins its name begins with, if what follows holds one of holds.
+// kinds are asked in this order: a method is of the first row whose begins its name begins with, if
+// what follows holds one of holds.
 var kinds = [...]struct {
 	begins string
 	holds  []string // nil: anything
@@ -58,7 +60,8 @@ var (
 	enters        = entersOrWaits[1:]
 )
 
-// Of returns how a method stops its thread, given its name after System.Threading, without arguments: Monitor.Wait.
+// Of returns how a method stops its thread, given its name after System.Threading, without
+// arguments: Monitor.Wait.
 func Of(name string) Kind {
 	if strings.Contains(name, "Async") { // WaitAsync, and WaitAsyncCore
 		return None // it returns at once

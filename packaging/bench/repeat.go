@@ -78,7 +78,8 @@ func (p *repeater) once(out *countedWriter, i int, size int64) error {
 				shift = p.last + r.Header().Frequency/1000 - first
 			}
 		}
-		// A program that goes on unloads no method as it ends: code that was loaded anew would be other frames.
+		// A program that goes on unloads no method as it ends: code that was loaded anew would be
+		// other frames.
 		if m := ev.Metadata; (m.Source == nettrace.SourceRundown || m.Role == nettrace.RoleMethodUnload) && out.n < size {
 			continue
 		}

@@ -103,9 +103,10 @@ func (t *Tree) find(callers StackID, f FrameID) uint64 {
 	return i
 }
 
-// Fork returns trees that hold the stacks of t, n of them, and are changed by one goroutine each while t is not.
-// They share its memory, where each has room for so many stacks of its own: with more it has a copy. They are of no
-// use once t was changed. Ids of their own stacks are not dense; see First.
+// Fork returns trees that hold the stacks of t, n of them, and are changed by one goroutine each
+// while t is not. They share its memory, where each has room for so many stacks of its own: with
+// more it has a copy. They are of no use once t was changed. Ids of their own stacks are not dense;
+// see First.
 func (t *Tree) Fork(n, room int) []*Tree {
 	t.Grow(n * room)
 	forks := make([]*Tree, n)
@@ -141,8 +142,9 @@ func (t *Tree) add(callers StackID, f FrameID) StackID {
 	return s
 }
 
-// withRoom returns s, but for what lies between base and first, with room for half as many more. append copies large ones
-// twice as often, and touches the room, which the system gives only where it is touched.
+// withRoom returns s, but for what lies between base and first, with room for half as many more.
+// append copies large ones twice as often, and touches the room, which the system gives only where
+// it is touched.
 func withRoom[T any](s []T, base, first StackID) []T {
 	more := make([]T, len(s), len(s)+len(s)/2+1)
 	copy(more, s[:base])

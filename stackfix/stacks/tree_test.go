@@ -54,8 +54,9 @@ func TestTruncate(t *testing.T) {
 	}
 }
 
-// Forks give what the tree has its own ids, hold what is pushed on them beside each other, and what they have made, pushed on
-// the tree in the order of the forks, gives the tree that has taken all itself.
+// Forks give what the tree has its own ids, hold what is pushed on them beside each other, and what
+// they have made, pushed on the tree in the order of the forks, gives the tree that has taken all
+// itself.
 func TestFork(t *testing.T) {
 	push := func(t *Tree, n int, seed uint64) (pushed []StackID) {
 		rng := rand.New(rand.NewPCG(seed, 2))

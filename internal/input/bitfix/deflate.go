@@ -323,9 +323,10 @@ const headBits = 3 + 14 + 19*3 + 320*(7+7) // of the longest header of a block
 
 const patience = 1 << 14 // tokens after which what goes well is believed
 
-// try reads on with a bit flipped, which is in the token at place i, until the data come back to what was read before, and returns the
-// places where they left it and where they are back. ok says that the bit may be the one: as many bytes more
-// as are missing were unpacked meanwhile, or, with back less than zero, they get beyond where nothing could be read.
+// try reads on with a bit flipped, which is in the token at place i, until the data come back to
+// what was read before, and returns the places where they left it and where they are back. ok says
+// that the bit may be the one: as many bytes more as are missing were unpacked meanwhile, or, with
+// back less than zero, they get beyond where nothing could be read.
 func (s *deflateScan) try(c int64, i int, missing int64) (left, back int, ok bool) {
 	left, p := i, s.places[i]
 	bit, out := int64(p.bit), int64(p.out)
@@ -407,10 +408,11 @@ func (s *deflateScan) sum(left, back int) uint32 {
 
 func flip(b []byte, bit int64) { b[bit>>3] ^= 1 << (bit & 7) }
 
-// Deflate looks for the flipped bit in deflate data that should fill b, unpack to length bytes and have a checksum.
-// near is a place in what is unpacked where it was seen that something is wrong, -1 if none was.
-// check is asked, with the bit of a candidate flipped in b, whether it can be unpacked. Deflate returns the number of the
-// bit, which is not left flipped. It finds none once ctx has ended.
+// Deflate looks for the flipped bit in deflate data that should fill b, unpack to length bytes and
+// have a checksum. near is a place in what is unpacked where it was seen that something is
+// wrong, -1 if none was. check is asked, with the bit of a candidate flipped in b, whether it can
+// be unpacked. Deflate returns the number of the bit, which is not left flipped. It finds none once
+// ctx has ended.
 func Deflate(ctx context.Context, b []byte, length, near int64, sum uint32, check func() bool) (bit int64, ok bool) {
 	if len(b) > MaxPacked || length > MaxUnpacked {
 		return 0, false

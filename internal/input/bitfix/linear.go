@@ -5,10 +5,11 @@ import (
 	"math/bits"
 )
 
-// Where a flipped bit changes what is unpacked but not how much, all that differs is copies of what differs first, and a CRC is
-// linear: each bit of the content, with all that is copied from it, changes the checksum in its own way, whatever the
-// others do. One pass from the end collects these changes, which takes a window only, since copies reach no further
-// back. So the checksum that a candidate leads to is known without unpacking it.
+// Where a flipped bit changes what is unpacked but not how much, all that differs is copies of what
+// differs first, and a CRC is linear: each bit of the content, with all that is copied from it,
+// changes the checksum in its own way, whatever the others do. One pass from the end collects these
+// changes, which takes a window only, since copies reach no further back. So the checksum that a
+// candidate leads to is known without unpacking it.
 
 // A change is how the checksum changes with each bit of a byte.
 type change [8]uint32
@@ -72,7 +73,8 @@ func (c *changes) copied(out int, o op) {
 	}
 }
 
-// linear looks among all bits for the one that makes the checksum sum, if the number of bytes does not change.
+// linear looks among all bits for the one that makes the checksum sum, if the number of bytes does
+// not change.
 func (s *deflateScan) linear(sum uint32, test func(c int64, ok bool) verdict) (int64, verdict) {
 	ch := newChanges(len(s.content))
 	now := crc32.ChecksumIEEE(s.content)

@@ -494,10 +494,11 @@ func (s *zstdScan) follow(blk *zstdBlock, t *zstdTables, b []byte, n int, marks 
 	return nil
 }
 
-// Zstd looks for the flipped bit in the first frame of zstd data, which must have a checksum. near is a
-// place in what is unpacked where it was seen that something is wrong, -1 if none was. check is asked,
-// with the bit of a candidate flipped in b, whether all can be unpacked and the checksum agrees. Zstd returns the
-// number of the bit, which is not left flipped. It finds none once ctx has ended.
+// Zstd looks for the flipped bit in the first frame of zstd data, which must have a checksum. near
+// is a place in what is unpacked where it was seen that something is wrong, -1 if none was. check
+// is asked, with the bit of a candidate flipped in b, whether all can be unpacked and the checksum
+// agrees. Zstd returns the number of the bit, which is not left flipped. It finds none once ctx has
+// ended.
 func Zstd(ctx context.Context, b []byte, near int64, check func() bool) (bit int64, ok bool) {
 	if len(b) > MaxPacked {
 		return 0, false
