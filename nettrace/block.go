@@ -564,7 +564,7 @@ func (s *stackRows) fixBit(data []byte, left uint32) (row, bit int) {
 		row := s.before[(s.id-back)%trustedTail]
 		for bit := 8 * row; bit < 8*min(row+3, len(data)); bit++ {
 			flip(data, bit)
-			if uint32(s.r.rowsFrom(data, row, 4, s.r.stackPasses)) == left+back {
+			if n := s.r.rowsFrom(data, row, 4, s.r.stackPasses); n > 0 && uint32(n) == left+back {
 				s.r.stacks.drop(back)
 				s.r.stats.Stacks -= int64(back)
 				s.id -= back

@@ -892,3 +892,19 @@ func TestMissingStacks(t *testing.T) {
 		}
 	}
 }
+
+// TestTooManyStacks holds that a block with more stacks than its count says, and a broken one behind
+// them, loses none: no bit is put right so that none follow.
+func TestTooManyStacks(t *testing.T) {
+	rows := le32(le32(nil, 1), 1)
+	for i := range byte(3) {
+		rows = append(le32(rows, 8), i+1, 0, 0, 0, 0, 0, 0, 0)
+	}
+	rows = append(le32(rows, 1<<20), "broken"...)
+	r, err := NewReader(bytes.NewReader(objectV4(unhex(t, knownV4)[:102], "StackBlock", rows)), nil)
+	require.NoError(t, err)
+	var ev Event
+	for err = r.Read(&ev); err == nil; err = r.Read(&ev) {
+	}
+	assert.EqualValues(t, 3, r.Stats().Stacks)
+}
