@@ -19,7 +19,7 @@ const (
 	MaxUnpacked = 128 << 20 // what they unpack to
 
 	maxPlaces = 8 << 20   // tokens of deflate data
-	maxEffort = 4 << 30   // bytes of what is unpacked for candidates, some seconds
+	maxEffort = 4 << 30   // bytes of what is unpacked for candidates: half a minute
 	perBit    = 1 << 10   // of these for each bit that is looked at
 	reach     = 1 << 18   // bits before a place where nothing can be unpacked, among which the flipped one is looked for
 	around    = 160 << 10 // bytes of what is unpacked around a place where it is wrong
