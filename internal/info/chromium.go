@@ -248,7 +248,7 @@ func (f *Facts) chromiumVerdicts() []Verdict {
 			text = append(text, fmt.Sprintf("%d thread%s whose events are not in order of time", s.Unsorted, report.Plural(s.Unsorted)))
 		}
 		if s.NoTime > 0 {
-			text = append(text, fmt.Sprintf("%s begin or end events without a time", count(s.NoTime)))
+			text = append(text, fmt.Sprintf("%s begin or end events without a usable time", count(s.NoTime)))
 		}
 		n.Text = strings.Join(text, "; ")
 		v = append(v, n)

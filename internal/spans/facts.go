@@ -19,7 +19,7 @@ type Facts struct {
 
 	Phases      map[string]int64 // events by phase
 	First, Last int64            // ns: time of the first and the last event; Last < First if none has a time
-	NoTime      int64            // begins and ends without a time, which are left alone
+	NoTime      int64            // begins and ends without a time that can be used, which are left alone
 	Size        int64            // bytes read
 	StackFrames int              // entries of stackFrames
 

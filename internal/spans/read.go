@@ -327,7 +327,7 @@ func (d *reading) take(b *brief) {
 // What is wrong with an event: mostly what its phase needs and it lacks.
 var (
 	errNoPhase  = errors.New("an event without a phase (ph); it is passed over")
-	errNoTime   = errors.New("an event without a time (ts); it is passed over")
+	errNoTime   = errors.New("the time (ts) of an event is missing, no number, or beyond 292 years; it is passed over")
 	errNoThread = errors.New("an event without a process and thread (pid, tid), which those before it have")
 	errNoName   = errors.New("a begin without a name, which those before it have")
 	errBackward = errors.New("a complete event whose duration (dur) is negative; it takes no time")

@@ -29,6 +29,7 @@ func TestRequiredFields(t *testing.T) {
 		`{"name":"a","ph":"X","ts":1,"pid":1,"tid":1}`:          nil, // Chromium writes spans so that had not ended
 		`{"name":"process_name","ph":"M","args":{}}`:            nil,
 		`{"name":"a","ph":"B","ts":"x","pid":1,"tid":1}`:        errNoTime,
+		`{"name":"a","ph":"B","ts":1e18,"pid":1,"tid":1}`:       errNoTime,
 	} {
 		text := "[" + good + "," + event + "]"
 		var told []error
