@@ -38,13 +38,38 @@ type calls struct {
 	head  bool    // a bridged stack begins with it
 }
 
+// A callTable has the calls that bases know. To begin anew costs what the last ones asked for, and not
+// what all processes have.
+type callTable struct {
+	of    [2][]calls // by method and by frame
+	asked []FrameID
+}
+
+// begin forgets the calls, and makes room for those of e.
+func (t *callTable) begin(e *engine) [2][]calls {
+	for _, f := range t.asked {
+		t.of[0][e.method(f)], t.of[1][f] = calls{}, calls{}
+	}
+	t.asked = t.asked[:0]
+	t.of[0], t.of[1] = reach(t.of[0], e.methods), reach(t.of[1], len(e.mth))
+	return t.of
+}
+
+// ask has the calls of f and of its method counted from here on.
+func (t *callTable) ask(f FrameID, m MethodID) {
+	if c := &t.of[1][f]; !c.asked {
+		c.asked, t.of[0][m].asked = true, true
+		t.asked = append(t.asked, f)
+	}
+}
+
 // known tells whether all of b is known.
 func (b *block) known() bool { return b.rooted && !b.bridged && b.ext != 0 }
 
-// newBases learns from the known stacks of w.
+// newBases learns from the known stacks of w. Those that e made before are of no use from then on.
 func (e *engine) newBases(w *world) *bases {
 	b := &bases{engine: e, least: e.least, memo: map[[2]StackID]StackID{}}
-	b.calls = [2][]calls{make([]calls, e.methods), make([]calls, len(e.mth))}
+	b.calls = e.called.begin(e)
 	seen := &e.seen
 	seen.reset()
 	asked := false
@@ -57,7 +82,7 @@ func (e *engine) newBases(w *world) *bases {
 			asked = true
 			for s := x.stack; s != 0 && seen.add(s); s = e.t.Parent(s) {
 				f := e.t.Frame(s)
-				b.calls[0][e.method(f)].asked, b.calls[1][f].asked = true, true
+				e.called.ask(f, e.method(f))
 				if e.t.Parent(s) == 0 {
 					b.calls[0][e.method(f)].head = true
 				}

@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"math"
 	"slices"
 	"testing"
 
@@ -142,4 +143,21 @@ func TestBaseProperties(t *testing.T) {
 		}
 	}
 	require.Positive(t, frames)
+}
+
+// TestCallsAreForgotten holds that bases know nothing of what was asked for before them.
+func TestCallsAreForgotten(t *testing.T) {
+	tree := stacks.NewTree()
+	world := func(cut ...FrameID) *world {
+		samples := []Sample{{Stack: tree.Add(1, 2, 3)}, {Time: 1, Stack: tree.Add(cut...), Cut: Depth}}
+		w, _ := newSolver(tree, Names{}, Options{}).load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
+		return w
+	}
+	first, second := world(2, 3), world(3)
+	e := newEngine(tree, Names{}, Options{})
+	e.newBases(first)
+	again := e.newBases(second).calls
+	assert.Equal(t, newEngine(tree, Names{}, Options{}).newBases(second).calls, again)
+	assert.EqualValues(t, 1, again[1][3].n)
+	assert.Zero(t, again[1][2])
 }

@@ -30,8 +30,9 @@ type engine struct {
 	observe func(thread int, b *block, x opinion) // set by tests that learn what opinions are worth
 
 	// scratch
-	seen stackSet
-	pad  scratchpad // of shortcuts while they are learned, then of threadTree, then of consensus, then of threadTree
+	seen   stackSet
+	called callTable
+	pad    scratchpad // of shortcuts while they are learned, then of threadTree, then of consensus, then of threadTree
 }
 
 func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {

@@ -138,7 +138,7 @@ func (e *engine) room() *engine {
 	x := *e
 	x.t = newClimber(stacks.NewTree())
 	x.short.engine, x.cal, x.least = &x, calibration{}, fewCalls
-	x.seen, x.pad = stackSet{}, nil
+	x.seen, x.called, x.pad = stackSet{}, callTable{}, nil
 	return &x
 }
 

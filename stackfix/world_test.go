@@ -155,7 +155,9 @@ func TestWorldCountsWhatItDrops(t *testing.T) {
 		}
 		assert.Less(t, kept, blocks, "what repeats itself is not kept")
 		assert.Equal(t, pairs, w.pairs)
-		assert.Equal(t, e.newBases(&world{runs: all}).calls, e.newBases(w).calls)
+		want := e.newBases(&world{runs: all}).calls
+		e.called = callTable{} // or it would be the same memory
+		assert.Equal(t, want, e.newBases(w).calls)
 		for thread, stacks := range known {
 			got := map[StackID]int32{}
 			for _, h := range w.known[thread] {
