@@ -45,7 +45,7 @@ type collector interface {
 	// wants reports whether the event's stack would be used.
 	wants(ev *nettrace.Event) bool
 	take(ev *nettrace.Event, ns int64, stack uint32)
-	// report reports on what lies in a stretch of the trace.
+	// report reports on what lies in a part of the trace.
 	report(c *Context, in interval.Interval) *Report
 }
 

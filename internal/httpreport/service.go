@@ -32,7 +32,7 @@ type Group struct {
 
 	durations quantile.Numbers // ns, of requests that ended
 	sum       int64
-	inside    int64 // of that, what is in the stretch that is told of
+	inside    int64 // of that, what is in the part of the trace that is reported
 	time      httpphases.TimeByCause
 	explained bool
 	told      int // requests whose end is told: by a status, or since they failed
@@ -78,7 +78,7 @@ type Finding struct {
 // A Service is how a service did.
 type Service struct {
 	Source      string         `json:"source"`
-	From        float64        `json:"from_ms,omitempty"` // where the stretch that is told of begins
+	From        float64        `json:"from_ms,omitempty"` // where the part of the trace that is reported begins
 	Span        float64        `json:"span_ms"`           // how long that is
 	Findings    []Finding      `json:"findings"`
 	Client      *Side          `json:"client,omitempty"`
@@ -128,7 +128,7 @@ func (t *table) group(name string) *Group {
 // A request is what both sides tell of one.
 type request struct {
 	start, duration     int64
-	inside              int64 // of the duration, what is in the stretch that is told of
+	inside              int64 // of the duration, what is in the part of the trace that is reported
 	ended               bool
 	route, host, status string
 	failed, bad         bool

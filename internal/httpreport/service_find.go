@@ -123,7 +123,7 @@ func (c *ServiceCollector) connections() *Connections {
 	return n
 }
 
-// adjustments returns those for a reason that are in the stretch that is told of.
+// adjustments returns those for a reason that are in the part of the trace that is reported.
 func (c *ServiceCollector) adjustments(p *runtimeevents.PoolProcess, reason runtimeevents.AdjustmentReason) (list []runtimeevents.Adjustment) {
 	for _, a := range p.Reason(reason) {
 		if c.In.Contains(a.Time) {
