@@ -36,11 +36,13 @@ func newNumbers(p *profile.Profile) *numbers {
 			}
 		}
 	}
+	idle := false
 	for _, th := range p.Threads {
 		n.pid(th.Owner())
-		// Thread 0 is real in process 0 only: the kernel's idle thread.
-		if holds(th.TID) && (th.TID > 0 || th.Owner().PID == 0) {
+		// Thread 0 is real in process 0 only: the kernel's idle thread. Others have no number but a name.
+		if holds(th.TID) && (th.TID > 0 || th.Owner().PID == 0 && !idle) {
 			n.tids[th] = th.TID
+			idle = idle || th.TID == 0
 		} else {
 			n.tids[th] = n.fresh()
 		}

@@ -105,6 +105,9 @@ func readNDJSON(ctx context.Context, r io.Reader, b *builder) error {
 	return nil
 }
 
+// maxAmount bounds values, far from where sums overflow.
+const maxAmount = 1e280
+
 // wrong says what keeps l from being a sample; "" if nothing does.
 func (l *line) wrong() string {
 	_, typed := typesNamed[l.Type]
@@ -118,6 +121,8 @@ func (l *line) wrong() string {
 		return "a duration that no trace has"
 	case l.Period != nil && (*l.Period <= 0 || *l.Period > maxTime/1e6):
 		return "a period that no sampler has"
+	case l.Value != nil && math.Abs(*l.Value) > maxAmount:
+		return "a value that nothing weighs"
 	case l.TID == nil:
 		return "a sample without a thread (tid)"
 	case l.Frames == nil:
@@ -161,7 +166,8 @@ func (b *builder) line(l *line) (*row, *thread) {
 	}
 	if m := l.Repair; m != nil && l.Cut {
 		b.p.Meta.Repaired = true
-		put := min(max(m.Restored, 0)+bridges, len(b.stack))
+		m.Restored, m.Above = min(max(m.Restored, 0), math.MaxInt32), min(max(m.Above, 0), math.MaxInt32)
+		put := min(m.Restored+bridges, len(b.stack))
 		kept := b.stack[put:]
 		dropped := min(max(0, l.Depth-len(kept)), maxDropped)
 		var recorded profile.StackID

@@ -73,7 +73,8 @@ func perfHead(line []byte) [][]byte {
 	return nil
 }
 
-const perfWho = `^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:[^\s/]{4,8}\s+)??`
+// A name may end in numbers, as "worker 3": flags do not begin with a digit, or the id behind it would be some.
+const perfWho = `^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:[^\s/\d][^\s/]{3,7}\s+)??`
 
 var (
 	perfEvent = sync.OnceValue(func() *regexp.Regexp {
@@ -102,9 +103,17 @@ type perfReader struct {
 	offset int64       // of the event that is being read
 	head   *perfSample // nil: none
 	depth  int         // recorded frames: those that were inlined are none
-	off    map[int64]*row
-	offOf  map[int64]*thread
+	off    map[int64]perfOff
 }
+
+// A perfOff is the row of a thread that left its CPU. Until it is told who switched to the thread the
+// row is an event, which endless marks.
+type perfOff struct {
+	thread *thread
+	row    int
+}
+
+const endless = -1 // as long as a row says that it lasts
 
 type perfSample struct {
 	thread *thread
@@ -112,10 +121,11 @@ type perfSample struct {
 	event  string
 	ns     int64
 	text   string
+	bare   bool // see perfBare
 }
 
 func readPerf(ctx context.Context, r io.Reader, b *builder) error {
-	p := &perfReader{builder: b, others: map[string]int{}, off: map[int64]*row{}, offOf: map[int64]*thread{}}
+	p := &perfReader{builder: b, others: map[string]int{}, off: map[int64]perfOff{}}
 	ended, err := lines(ctx, r, b, p.line)
 	if err != nil {
 		return err
@@ -129,13 +139,14 @@ func readPerf(ctx context.Context, r io.Reader, b *builder) error {
 }
 
 func (p *perfReader) line(offset int64, line []byte) {
+	inside := p.head != nil && len(line) > 0 && (line[0] == ' ' || line[0] == '\t')
 	switch {
 	case len(bytes.TrimSpace(line)) == 0:
 		p.event()
 		return
 	case line[0] == '#':
 		return
-	case p.head != nil && (line[0] == ' ' || line[0] == '\t') && (p.frame(line) || p.source(line)):
+	case inside && !p.head.bare && (p.frame(line) || p.source(line)):
 		return
 	case isPerfRecord(line):
 		p.event()
@@ -145,8 +156,11 @@ func (p *perfReader) line(offset int64, line []byte) {
 		}
 		return
 	}
-	p.event()
 	m := perfHead(line)
+	if m == nil && inside && (p.frame(line) || p.source(line)) {
+		return // names of threads are set to the right where no stack follows: the next event begins with blanks, too
+	}
+	p.event()
 	if m == nil || !p.begin(m) {
 		p.warn(offset, "expected an event or a frame of perf script, found %s", found(line))
 		return
@@ -201,6 +215,7 @@ func (p *perfReader) begin(m [][]byte) bool {
 	}
 	p.head, p.stack, p.depth = e, p.stack[:0], 0
 	if perfBare(m) && p.frame(m[8]) {
+		e.bare = true
 		p.bare++
 	}
 	return true
@@ -342,14 +357,17 @@ func (p *perfReader) switched(e *perfSample, s profile.Sample) {
 		p.others[e.event]++
 		return
 	}
-	if next, err := strconv.ParseInt(m[1]+m[2], 10, 64); err == nil && next != 0 && p.off[next] != nil {
-		r := p.off[next]
-		r.Type, r.Dur = profile.SampleOffCPU, max(0, e.ns-r.Time)
-		p.offOf[next].rows = append(p.offOf[next].rows, *r)
-		delete(p.off, next)
+	if next, err := strconv.ParseInt(m[1]+m[2], 10, 64); err == nil {
+		if off, ok := p.off[next]; ok {
+			r := &off.thread.rows[off.row]
+			r.Type, r.Dur = profile.SampleOffCPU, max(0, e.ns-r.Time)
+			delete(p.off, next)
+		}
 	}
 	if e.tid != 0 {
-		p.off[e.tid], p.offOf[e.tid] = &row{Sample: s}, e.thread
+		p.off[e.tid] = perfOff{e.thread, len(e.thread.rows)}
+		s.Dur = endless
+		e.thread.rows = append(e.thread.rows, row{Sample: s})
 	}
 }
 
@@ -361,18 +379,25 @@ func (p *perfReader) conclude() {
 	if isClock(p.clock) {
 		p.p.Meta.Interval = time.Duration(p.period)
 	}
-	if p.clock == "" { // no profile of CPU time: the events themselves are what was asked for
-		n := 0
-		for _, t := range p.order {
-			for i := range t.rows {
-				if r := &t.rows[i]; r.Type == profile.SampleEvent {
-					r.Type = profile.SampleCPU
-					n++
-				}
+	events, open := 0, 0
+	for _, t := range p.order {
+		for i := range t.rows {
+			switch r := &t.rows[i]; {
+			case r.Dur == endless:
+				r.Dur = 0
+				open++
+			case p.clock == "" && r.Type == profile.SampleEvent:
+				r.Type = profile.SampleCPU
+				events++
 			}
 		}
-		if n > 0 {
-			p.note("no event of a CPU clock: each of %s other events counts as a sample", report.Count(n))
+	}
+	if open > 0 {
+		p.note("threads left a CPU %s times of which the text does not tell when they came back, which are left out; `perf record -a` records it", report.Count(open))
+	}
+	if p.clock == "" { // no profile of CPU time: the events themselves are what was asked for
+		if events > 0 {
+			p.note("no event of a CPU clock: each of %s other events counts as a sample", report.Count(events))
 		}
 	} else if len(p.others) > 0 {
 		p.note("samples are those of %s, and not %s", p.clock, p.leftOut())

@@ -583,9 +583,14 @@ func (x *pprofReader) labelled(s *pprof.Sample) *thread {
 	case who.name == "" && !x.own:
 		who.name = x.main
 	}
-	t := x.threadOf(who, number("tid", "thread_id", "thread"))
+	tid, name := number("tid", "thread_id", "thread id", "thread"), text("thread", "thread_name", "thread name", "comm")
+	only := ""
+	if tid == 0 {
+		only = name
+	}
+	t := x.threadNamed(who, tid, only)
 	if t.Name == "" {
-		t.Name = text("thread", "thread_name", "comm")
+		t.Name = name
 		if x.own && t.Name == (&profile.Thread{TID: t.TID}).Title() {
 			t.Name = ""
 		}

@@ -128,7 +128,8 @@ type program struct {
 
 type threadKey struct {
 	program
-	tid int64
+	tid  int64
+	name string // of threads that the file tells apart by it alone
 }
 
 // A frameKey is one identity of a frame.
@@ -166,8 +167,10 @@ func (b *builder) process(k program) *profile.Process {
 
 func (b *builder) thread(pid, tid int64) *thread { return b.threadOf(program{pid: pid}, tid) }
 
-func (b *builder) threadOf(who program, tid int64) *thread {
-	k := threadKey{who, tid}
+func (b *builder) threadOf(who program, tid int64) *thread { return b.threadNamed(who, tid, "") }
+
+func (b *builder) threadNamed(who program, tid int64, name string) *thread {
+	k := threadKey{who, tid, name}
 	t := b.threads[k]
 	if t == nil {
 		t = &thread{Thread: &profile.Thread{Process: b.process(who), TID: tid}}

@@ -102,7 +102,7 @@ func TestRead(t *testing.T) {
 
 b 2/2 [000] 5.500: sched:sched_switch: prev_comm=b prev_pid=2 prev_prio=120 prev_state=S ==> next_comm=a next_pid=1 next_prio=120
 	20 read (/bin/b)
-`, []string{`1/1 "a" 0+500000 offcpu a!wait`}},
+`, []string{`1/1 "a" 0+500000 offcpu a!wait`, `2/2 "b" 500000+0 event b!read`}},
 		{"idle threads of two CPUs", kind("perf script"), "swapper 0 [000] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n\nswapper 0 [001] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n", []string{
 			`0/0 "swapper/000" 0+0 cpu k!idle`,
 			`0/1 "swapper/001" 0+0 cpu k!idle`,
@@ -113,6 +113,7 @@ b 2/2 [000] 5.500: sched:sched_switch: prev_comm=b prev_pid=2 prev_prio=120 prev
 			`1/1 "a" 500000+0 cpu a!y`,
 		}},
 		{"perf script of a name with a number", kind("perf script"), "Pool 12 123/4567 1.0: 9 cpu-clock: \n\t10 x (/a)\n", []string{`123/4567 "Pool 12" 0+0 cpu a!x`}},
+		{"perf script of a name with a number and no process", kind("perf script"), "worker 3 4567 1.0: 9 cpu-clock: \n\t10 x (/a)\n", []string{`0/4567 "worker 3" 0+0 cpu a!x`}},
 		{"perf script with flags", kind("perf script"), "a 1/2 [000] d..1. 1.0: 9 cpu-clock: \n\t10 x (/a)\n", []string{`1/2 "a" 0+0 cpu a!x`}},
 		{"perf script of a wall clock", kind("perf script"), "a 1/2 1764284400.000000001: 9 cpu-clock: \n\t10 x (/a)\n\na 1/2 1764284400.000002: 9 cpu-clock: \n\t10 x (/a)\n", []string{
 			`1/2 "a" 0+0 cpu a!x`,
@@ -219,6 +220,59 @@ func TestPerfWithoutStacks(t *testing.T) {
 	assert.Equal(t, map[string]float64{"a!f(int)": 1, "[kernel.kallsyms]!schedule": 1, "b!0x7f20": 1}, got)
 }
 
+// Where no stacks follow perf sets the names of threads to the right: some begin like the line of a
+// source, and some like an address.
+func TestPerfNamesToTheRight(t *testing.T) {
+	text := ""
+	names := []string{".NET TP Worker", ".NET TP Worker", "dd", "dd", "a", ".NET SynchManag"}
+	for i, name := range names {
+		text += fmt.Sprintf("%16s %d/%d 1.%d: 1000000 cpu-clock:ppp: 7f10 f+0x10 (/bin/a)\n", name, 7, 10+i, i)
+		if i == 1 {
+			text += "  /src/my file.c:3\n"
+		}
+	}
+	require.Equal(t, kind("perf script"), input.Sniff([]byte(text)))
+	p, told := read(t, kind("perf script"), strings.NewReader(text))
+	assert.Empty(t, told)
+	var got []string
+	for _, th := range p.Threads {
+		got = append(got, th.Name)
+		assert.Equal(t, 1, th.Samples.Len(), th.Name)
+	}
+	assert.Equal(t, names, got)
+	assert.Equal(t, profile.Place{File: "/src/my file.c", Line: 3}, p.Table.PlaceOf(0))
+}
+
+// A thread that left its CPU and is not seen to come back stays an event, which is told. What stood in
+// order of time is in order.
+func TestPerfSwitchesWithoutReturn(t *testing.T) {
+	left := func(at string, tid, next int) string {
+		return fmt.Sprintf("a 1/%d [000] %s: sched:sched_switch: prev_comm=a prev_pid=%d prev_prio=120 prev_state=S ==> next_comm=a next_pid=%d next_prio=120\n\t10 wait (/a)\n\n", tid, at, tid, next)
+	}
+	ran := "a 1/1 [000] 1.3: 1000000 cpu-clock: \n\t20 run (/a)\n\n"
+	for name, c := range map[string]struct {
+		text  string
+		types string
+	}{
+		"with samples":    {left("1.0", 1, 0) + left("1.1", 1, 0) + left("1.2", 2, 1) + ran, "event offcpu cpu event"},
+		"without samples": {left("1.0", 1, 0) + left("1.1", 1, 0) + left("1.2", 2, 1), "event offcpu event"},
+	} {
+		p, told := read(t, kind("perf script"), strings.NewReader(c.text))
+		assert.Empty(t, told, name)
+		var types []string
+		for _, th := range p.Threads {
+			for _, s := range th.Samples.All() {
+				types = append(types, s.Type.String())
+			}
+		}
+		assert.Equal(t, c.types, strings.Join(types, " "), name)
+		notes := strings.Join(p.Meta.Notes, "\n")
+		assert.Contains(t, notes, "threads left a CPU 2 times of which the text does not tell when they came back", name)
+		assert.NotContains(t, notes, "sorted", name)
+		assert.NotContains(t, notes, "counts as a sample", name)
+	}
+}
+
 // A process is there once, whatever the number of its threads; its name is that of its main thread,
 // wherever that comes.
 func TestPerfProcesses(t *testing.T) {
@@ -274,6 +328,27 @@ func TestReadFails(t *testing.T) {
 		_, err := Read(t.Context(), kind(k), io.MultiReader(strings.NewReader("a;b 1\n"), iotest.ErrReader(failed)), &Options{Warn: func(*FormatError) {}})
 		assert.ErrorIs(t, err, failed, k)
 	}
+}
+
+// Figures of a repair may be any.
+func TestNDJSONRepairOfAnySize(t *testing.T) {
+	for _, figure := range []string{"9223372036854775807", "-9223372036854775808"} {
+		text := `{"ts":1,"pid":1,"tid":1,"type":"managed","depth":100,"cut":true,"why":"depth","frames":["[frames lost]","a","b"],"repair":{"how":"bridge","restored":` + figure + `,"above":` + figure + `,"confidence":1}}` + "\n"
+		p, told := read(t, kind("ndjson"), strings.NewReader(text+text))
+		assert.Empty(t, told)
+		assert.GreaterOrEqual(t, p.Counts().Restored, 0)
+	}
+}
+
+// What is too much for sums to hold is no amount.
+func TestNDJSONAmountsOfAnySize(t *testing.T) {
+	line := func(value string) string {
+		return `{"ts":1,"pid":1,"tid":1,"weight":"alloc","value":` + value + `,"unit":"ms","depth":1,"cut":false,"frames":["a"]}` + "\n"
+	}
+	p, told := read(t, kind("ndjson"), strings.NewReader(line("1.7e308")+line("-1.7e308")+line("2")))
+	assert.Len(t, told, 2)
+	assert.Contains(t, told[0], "a value that nothing weighs")
+	assert.EqualValues(t, 2e6, p.TopValues(0, 0, false).Total)
 }
 
 // Samples of one activity name one activity.
@@ -377,6 +452,35 @@ func TestReadPprof(t *testing.T) {
 	assert.Equal(t, "shop", p.Processes[0].Name)
 	assert.EqualValues(t, 2e9, p.Meta.End, "as long as it was recorded, not as its busiest thread")
 	assert.Contains(t, strings.Join(p.Meta.Notes, "\n"), "1 sample of the profile weighs less than nothing, as in a difference of two, and was left out")
+}
+
+// Profilers that know no number of a thread tell threads apart by their names.
+func TestPprofThreadsByName(t *testing.T) {
+	for _, label := range []string{"thread", "thread_name", "thread name", "comm"} {
+		in, err := pprof.ParseData(aPprof(t))
+		require.NoError(t, err)
+		in.Sample = append(in.Sample, &pprof.Sample{Location: in.Sample[0].Location, NumLabel: map[string][]int64{"thread id": {5}}})
+		for i, s := range in.Sample {
+			s.Value = []int64{1, int64(i+1) * 1e6}
+			s.Label = map[string][]string{label: {[]string{"main", "worker", "main", "main"}[i]}}
+			if i < 3 {
+				s.NumLabel = nil
+			}
+		}
+		var b bytes.Buffer
+		require.NoError(t, in.WriteUncompressed(&b))
+		p, told := read(t, kind("pprof"), &b)
+		assert.Empty(t, told)
+		got := ""
+		for _, th := range p.Threads {
+			sum := int64(0)
+			for _, s := range th.Samples.All() {
+				sum += s.Dur
+			}
+			got += fmt.Sprintf("%s/%d %d, ", th.Name, th.TID, sum/1e6)
+		}
+		assert.Equal(t, "main/0 4, worker/0 2, main/5 4, ", got, label)
+	}
 }
 
 // Each kind of value has a unit of its own, and no value is more than all time.
