@@ -21,6 +21,9 @@ func (l *loader) event(ev *nettrace.Event) {
 		l.taken, l.takenAt = ev, now
 		l.o.Take(ev, now, l.takenStack)
 	}
+	if ev.Lost > 0 && l.weigh != nil {
+		l.weigh.lost(ev)
+	}
 	m := ev.Metadata
 	if m.Role == nettrace.RoleRuntimeInformation {
 		_, version := input.RuntimeInformation(ev)
@@ -149,7 +152,7 @@ func (l *loader) switched(t *thread, ev *nettrace.Event, now int64) {
 func (l *loader) evidence(t *thread, ev *nettrace.Event, now int64) {
 	weights := l.weigh.wants(ev)
 	if l.weigh != nil && isStop(ev) {
-		l.weigh.pair(t, ev, now)
+		l.weigh.pair(t, ev, now, 0)
 	}
 	if ev.Stack.Len() == 0 && len(weights) == 0 {
 		return

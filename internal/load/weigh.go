@@ -126,6 +126,7 @@ var pending = math.NaN()
 
 // add gives the newest sample of t, which is that of ev, its values.
 func (w *weigher) add(t *thread, ev *nettrace.Event, now int64, list []uint8) {
+	started := 0 // the value whose amount an end will tell: one event may have others beside it
 	for _, i := range list {
 		v := profile.Value{Index: int32(t.trace.Samples.Len() - 1), Weight: i}
 		switch w.profile.Weights[i].Name {
@@ -139,6 +140,7 @@ func (w *weigher) add(t *thread, ev *nettrace.Event, now int64, list []uint8) {
 			v.Name, v.Amount = w.name(cmp.Or(e.Type.String(), "(not told)")), 1
 		case weightContention, weightWait:
 			v.Amount = pending
+			started = t.trace.Values.Len()
 		default:
 			if !w.event(&v, ev, &w.rows[i]) {
 				continue
@@ -146,17 +148,24 @@ func (w *weigher) add(t *thread, ev *nettrace.Event, now int64, list []uint8) {
 		}
 		t.trace.Values.Append(v)
 	}
-	w.pair(t, ev, now)
+	w.pair(t, ev, now, started)
+}
+
+// lost takes that events of a thread were lost, be it before an event that weighs nothing: the end of
+// what it waits for may be among them, and the next end that of another wait.
+func (w *weigher) lost(ev *nettrace.Event) {
+	gap := nettrace.Event{ProcessID: ev.ProcessID, CaptureThreadID: ev.CaptureThreadID, Lost: ev.Lost, Metadata: &nettrace.Metadata{}}
+	w.contentions.Event(&gap, 0, 0)
+	w.waits.Event(&gap, 0, 0)
 }
 
 // pair tells the start of a contention or wait how long it took. The number that stands
 // for its stack is that of its value.
-func (w *weigher) pair(t *thread, ev *nettrace.Event, now int64) {
-	last := uint32(t.trace.Values.Len() - 1)
-	if c := w.contentions.Event(ev, now, last); c != nil && c.Stop != runtimeevents.Unknown {
+func (w *weigher) pair(t *thread, ev *nettrace.Event, now int64, value int) {
+	if c := w.contentions.Event(ev, now, uint32(value)); c != nil && c.Stop != runtimeevents.Unknown {
 		w.ended(t, weightContention, c.Stack, c.Wait(), lockTitle(c))
 	}
-	if x := w.waits.Event(ev, now, last); x != nil {
+	if x := w.waits.Event(ev, now, uint32(value)); x != nil {
 		name := "wait"
 		if x.MonitorWait {
 			name = "Monitor.Wait"
@@ -204,6 +213,9 @@ func (w *weigher) allocation(v *profile.Value, ev *nettrace.Event) {
 	}
 }
 
+// maxAmount bounds amounts, far from where sums overflow.
+const maxAmount = 1e280
+
 // tickMark marks the names of values of AllocationTick until finish.
 const tickMark = 1 << 31
 
@@ -228,7 +240,7 @@ func (w *weigher) event(v *profile.Value, ev *nettrace.Event, row *weighRow) boo
 	switch f := &w.values[at]; f.Kind() {
 	case nettrace.KindInt, nettrace.KindUint, nettrace.KindFloat, nettrace.KindBool:
 		v.Amount = f.Float()
-		return !math.IsNaN(v.Amount) && !math.IsInf(v.Amount, 0)
+		return math.Abs(v.Amount) <= maxAmount // NaN is not
 	}
 	return false
 }

@@ -1,0 +1,55 @@
+package load
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/nettrace"
+	"github.com/tracefix/tracefix/runtimeevents"
+)
+
+// waitsFor are the amounts of a trace of one wait for a lock and one for nothing known, with so many
+// events lost between their starts and ends.
+func waitsFor(t *testing.T, lost uint32, weights ...string) (got string) {
+	ids := map[int]*nettrace.Metadata{}
+	for i, id := range []int{runtimeevents.IDContentionStart, runtimeevents.IDContentionStop, runtimeevents.IDWaitStart, runtimeevents.IDWaitStop} {
+		ids[id] = &nettrace.Metadata{Index: i, ID: uint32(i + 1), Provider: nettrace.ProviderRuntime, EventID: id}
+	}
+	other := &nettrace.Metadata{Index: 4, ID: 5, Provider: "Other", EventID: 1, Name: "Told"}
+	b := written(t, 4, func(write func(nettrace.Event)) {
+		event := func(m *nettrace.Metadata, lost uint32) {
+			write(nettrace.Event{ThreadID: 9, CaptureThreadID: 9, Processor: -1, Metadata: m, Payload: make([]byte, 16), Lost: lost})
+		}
+		event(ids[runtimeevents.IDContentionStart], 0)
+		event(ids[runtimeevents.IDWaitStart], 0)
+		event(other, lost)
+		event(ids[runtimeevents.IDWaitStop], 0)
+		event(ids[runtimeevents.IDContentionStop], 0)
+	})
+	p, _, err := Profile(t.Context(), bytesOpener(b), &Options{Weights: weights})
+	require.NoError(t, err)
+	for i, w := range p.Weights {
+		for _, th := range p.Threads {
+			for v := range p.Values(th, i) {
+				got += fmt.Sprintf("%s %g, ", w.Name, v.Amount)
+			}
+		}
+	}
+	return got
+}
+
+// What else is asked for of the event that starts a wait takes nothing from it.
+func TestWaitsBesideTheirEvents(t *testing.T) {
+	for _, events := range [][]string{{"81", "301"}, nil} {
+		assert.Contains(t, waitsFor(t, 0, append([]string{"contention", "wait"}, events...)...), "contention 4, wait 2, ")
+		assert.Contains(t, waitsFor(t, 0, append(events, "contention", "wait")...), "contention 4, wait 2, ")
+	}
+}
+
+// Events that were lost may have ended a wait, whatever event tells of them.
+func TestWaitsWithLostEvents(t *testing.T) {
+	assert.Empty(t, waitsFor(t, 3, "contention", "wait"))
+}
