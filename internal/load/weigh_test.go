@@ -1,7 +1,9 @@
 package load
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -52,4 +54,17 @@ func TestWaitsBesideTheirEvents(t *testing.T) {
 // Events that were lost may have ended a wait, whatever event tells of them.
 func TestWaitsWithLostEvents(t *testing.T) {
 	assert.Empty(t, waitsFor(t, 3, "contention", "wait"))
+}
+
+// What is too much for sums to hold is no amount.
+func TestFieldsOfAnySize(t *testing.T) {
+	m := &nettrace.Metadata{ID: 1, Provider: "Other", EventID: 1, Name: "Told", Fields: []nettrace.Field{{Name: "V", Type: nettrace.TypeFloat64}}}
+	b := written(t, 4, func(write func(nettrace.Event)) {
+		for _, v := range []float64{1.7e308, 2, math.NaN(), -1.7e308, math.Inf(1), 3} {
+			write(nettrace.Event{ThreadID: 9, CaptureThreadID: 9, Processor: -1, Metadata: m, Payload: binary.LittleEndian.AppendUint64(nil, math.Float64bits(v))})
+		}
+	})
+	p, _, err := Profile(t.Context(), bytesOpener(b), &Options{Weights: []string{"Told=V"}})
+	require.NoError(t, err)
+	assert.EqualValues(t, 5, p.TopValues(0, 0, false).Total)
 }
