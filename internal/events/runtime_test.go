@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -703,4 +704,19 @@ func TestCollectorIsTold(t *testing.T) {
 	}
 	assert.Contains(t, of(-1), "collections (workstation) stopped")
 	assert.Contains(t, of(runtimeevents.IDGCTriggered), "collections stopped")
+}
+
+// A throughput that is no number takes nothing from the report.
+func TestThroughputThatIsNoNumber(t *testing.T) {
+	p := &runtimeevents.PoolProcess{PID: 1, WorkersTold: true}
+	for _, v := range []float64{math.NaN(), math.Inf(1), 0, 2.5} {
+		p.Adjustments = append(p.Adjustments, runtimeevents.Adjustment{Throughput: v, Workers: 3})
+	}
+	r := threadsReport([]*runtimeevents.PoolProcess{p}, func(int) *waited { return nil }, &Context{})
+	for _, format := range []string{"ndjson", "json"} {
+		var b bytes.Buffer
+		require.NoError(t, r.Write(&b, format, 0))
+		assert.Equal(t, 2, strings.Count(b.String(), `"throughput"`))
+	}
+	assert.Contains(t, writeRuntime(t, r, "csv", 0), "1,0,0,,3,Warmup\n")
 }

@@ -11,13 +11,13 @@ import (
 
 // An adjustmentRow is a new goal for the number of workers.
 type adjustmentRow struct {
-	K          string  `json:"k"`
-	PID        int     `json:"pid"`
-	MS         float64 `json:"ms"`
-	TID        uint64  `json:"tid"`
-	Throughput float64 `json:"throughput"`
-	New        uint32  `json:"new_count"`
-	Reason     string  `json:"reason"`
+	K          string   `json:"k"`
+	PID        int      `json:"pid"`
+	MS         float64  `json:"ms"`
+	TID        uint64   `json:"tid"`
+	Throughput *float64 `json:"throughput,omitempty"` // nil: what the trace has is no number
+	New        uint32   `json:"new_count"`
+	Reason     string   `json:"reason"`
 }
 
 // A workerRow is a worker that started, stopped or began to wait; active counts the workers
@@ -94,7 +94,7 @@ func threadsReport(procs []*runtimeevents.PoolProcess, queued func(pid int) *wai
 		})
 		row := func(i int) any {
 			a := &p.Adjustments[i]
-			return adjustmentRow{"adjustment", p.PID, text.Millis(a.Time), a.Thread, a.Throughput, a.Workers, a.Reason.String()}
+			return adjustmentRow{"adjustment", p.PID, text.Millis(a.Time), a.Thread, optional(a.Throughput), a.Workers, a.Reason.String()}
 		}
 		r.Rows.add(len(p.Adjustments), row)
 		r.CSV.add(len(p.Adjustments), row)
