@@ -111,7 +111,7 @@ func (b *bursts) add(th *profile.Thread, st *profile.Stretch, whole int64) {
 }
 
 // variance is that of the sum, for bursts and gaps of random lengths: of rare bursts the sum of their
-// squares, and nothing for what goes on all the while. whole is how long the trace is.
+// squares, and nothing for what goes on all the while. whole is how long what is compared of the trace is.
 func (b *bursts) variance(whole int64) float64 {
 	if b.thread == nil {
 		return 0
@@ -144,7 +144,7 @@ func newCosts(t *Trace, n *names) *costs {
 	}
 	c.route.done()
 	c.findWhose()
-	whole := t.Profile.Meta.End
+	whole := t.nanos()
 	c.each(func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int) {
 		ns := float64(st.Nanos())
 		c.all += ns
@@ -492,8 +492,8 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 	}
 	// Of time whose request is not known each burst counts as a measurement.
 	restA, restB := max(0, x.time/na-toldA), max(0, y.time/nb-toldB)
-	variance += max(math.Pow(0.1*restA, 2), x.rest.variance(a.trace.Profile.Meta.End)/(na*na))
-	variance += max(math.Pow(0.1*restB, 2), y.rest.variance(b.trace.Profile.Meta.End)/(nb*nb))
+	variance += max(math.Pow(0.1*restA, 2), x.rest.variance(a.trace.nanos())/(na*na))
+	variance += max(math.Pow(0.1*restB, 2), y.rest.variance(b.trace.nanos())/(nb*nb))
 	if x.time > 0 {
 		variance += x.squares / (na * na)
 	}

@@ -129,3 +129,16 @@ func TestManyRequests(t *testing.T) {
 	require.Zero(t, by.get(-1))
 	require.NoError(t, l.Err())
 }
+
+// What goes on for all of the time that is compared comes in no bursts, however much longer the trace is.
+func TestBurstsOfATime(t *testing.T) {
+	tr := batch(1, map[string]int{"App.Run()": 1000}, false)
+	p := tr.Profile
+	p.Threads = append(p.Threads, batch(2, map[string]int{"App.Run()": 1000}, false).Profile.Threads...)
+	tr.from, tr.to = p.Meta.End/4, p.Meta.End/2
+	p.Select(profile.Selection{From: tr.from, To: tr.to})
+	n := &names{ids: map[string]int{}}
+	rest := &newCosts(tr, n).total.of(n.id("App!App.Run()")).rest
+	assert.Less(t, rest.squares, 1e-3*rest.time*rest.time, "of the first thread")
+	assert.Less(t, rest.variance(tr.nanos()), 2e-3*rest.time*rest.time, "of both")
+}

@@ -276,13 +276,15 @@ func requestsInside(p *profile.Profile, sel *profile.Selection) map[int]bool {
 	return ids
 }
 
-// seconds is how long the trace lasts, or what is compared of it.
-func (t *Trace) seconds() float64 {
+// seconds is how long the trace lasts, or what is compared of it; nanos is that in ns.
+func (t *Trace) seconds() float64 { return float64(t.nanos()) / 1e9 }
+
+func (t *Trace) nanos() int64 {
 	end := t.Profile.Meta.End
 	if t.to != 0 {
 		end = min(end, t.to)
 	}
-	return float64(max(0, end-t.from)) / 1e9
+	return max(0, end-t.from)
 }
 
 // Empty reports whether there is nothing to compare of what sel selects.
