@@ -393,7 +393,7 @@ func (p *perfReader) conclude() {
 		}
 	}
 	if open > 0 {
-		p.note("threads left a CPU %s times of which the text does not tell when they came back, which are left out; `perf record -a` records it", report.Count(open))
+		p.note("%s times a thread left its CPU are left out: the text does not tell when it came back; `perf record -a` records the switches of all CPUs", report.Count(open))
 	}
 	if p.clock == "" { // no profile of CPU time: the events themselves are what was asked for
 		if events > 0 {

@@ -267,7 +267,7 @@ func TestPerfSwitchesWithoutReturn(t *testing.T) {
 		}
 		assert.Equal(t, c.types, strings.Join(types, " "), name)
 		notes := strings.Join(p.Meta.Notes, "\n")
-		assert.Contains(t, notes, "threads left a CPU 2 times of which the text does not tell when they came back", name)
+		assert.Contains(t, notes, "2 times a thread left its CPU are left out", name)
 		assert.NotContains(t, notes, "sorted", name)
 		assert.NotContains(t, notes, "counts as a sample", name)
 	}
