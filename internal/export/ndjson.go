@@ -201,6 +201,7 @@ func newMerge(threads []*profile.Thread) *merge {
 			of = th.Owner()
 		}
 	}
+	zeros := map[*profile.Process]int64{} // threads of a process that have no number
 	for i, th := range threads {
 		h := &head{thread: i, c: th.Samples.Cursor(), repairs: th.Repairs.Cursor(), work: th.Work.Cursor(), values: th.Values.Cursor()}
 		if !h.c.Read(&h.s) {
@@ -209,7 +210,14 @@ func newMerge(threads []*profile.Thread) *merge {
 		h.ids = append(h.ids, `,"pid":`...)
 		h.ids = strconv.AppendInt(h.ids, th.Owner().PID, 10)
 		h.ids = append(h.ids, `,"tid":`...)
-		h.ids = strconv.AppendInt(h.ids, th.TID, 10)
+		tid := th.TID
+		if tid == 0 { // of those that only names tell apart the first keeps it
+			if n := zeros[th.Owner()]; n > 0 {
+				tid = firstFree + n - 1
+			}
+			zeros[th.Owner()]++
+		}
+		h.ids = strconv.AppendInt(h.ids, tid, 10)
 		if name := th.Owner().Name; several && name != "" {
 			h.ids = text.AppendJSON(append(h.ids, `,"process":`...), name)
 		}
