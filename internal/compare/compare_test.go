@@ -510,6 +510,24 @@ func valuesOf(list ...float64) (values []Value) {
 	return values
 }
 
+// A counter may be less than nothing: its change is that by its size.
+func TestFiguresBelowZero(t *testing.T) {
+	for _, c := range []struct {
+		before, after float64
+		told, verdict string
+	}{
+		{-5, -10, "-100 % (95 %: -104 to -96 %)", Less},
+		{-5, 5, "+200 % (95 %: +196 to +204 %)", More},
+		{2, -4, "-300 % (95 %: -310 to -290 %)", Less},
+		{-100, -101, "-1 % (95 %: -1 to -1 %)", Unclear},
+		{2, 0, "gone (95 %: -100 to -90 %)", Less},
+	} {
+		f := Judge(c.before, c.after, 0.1, 3)
+		assert.Equal(t, c.told, f.Told())
+		assert.Equal(t, c.verdict, f.Verdict, c.told)
+	}
+}
+
 // What is compared of a stretch of time is as much of the pauses as lies in it.
 func TestPausesOfATime(t *testing.T) {
 	pauses := func(from, to time.Duration) (sum int64) {

@@ -318,10 +318,11 @@ func Judge(before, after, sigma, critical float64) Figure {
 	if sigma > 0 {
 		f.z = d / sigma
 	}
-	if before > 0 {
-		f.Change, f.Low, f.High = 100*d/before, 100*(d-1.96*sigma)/before, 100*(d+1.96*sigma)/before
+	size := math.Abs(before) // a counter may be less than nothing
+	if size > 0 {
+		f.Change, f.Low, f.High = 100*d/size, 100*(d-1.96*sigma)/size, 100*(d+1.96*sigma)/size
 	}
-	if math.Abs(f.z) >= critical && math.Abs(d) >= smallest*before {
+	if math.Abs(f.z) >= critical && math.Abs(d) >= smallest*size {
 		f.Verdict = More
 		if d < 0 {
 			f.Verdict = Less

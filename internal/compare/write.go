@@ -33,7 +33,11 @@ func (f *Figure) interval() string {
 	if f.Low > most {
 		return percent(f.Low)
 	}
-	return bound(max(-100, f.Low)) + " to " + percent(f.High)
+	low := f.Low
+	if f.Before > 0 && f.After >= 0 { // it cannot fall by more than all
+		low = max(-100, low)
+	}
+	return bound(low) + " to " + percent(f.High)
 }
 
 func (f *Figure) change() string {
