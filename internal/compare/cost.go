@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"iter"
 	"math"
 	"slices"
 
@@ -14,7 +15,10 @@ type costs struct {
 	trace  *Trace
 	names  *names
 	ids    []int // by method, of names: 1 + the number, 0: not asked for yet
-	stacks map[profile.StackID]*stackCost
+	stacks map[profile.StackID]stackCost
+	skip   []bool // by method: it is no code
+	met    []int  // by number of names: the newest round of methods that had it
+	round  int
 	self   sums
 	total  sums
 	all    float64        // ns on a CPU, without waiting
@@ -120,11 +124,11 @@ func (b *bursts) variance(whole int64) float64 {
 	return b.squares + off*off*(b.own+b.time*b.time)
 }
 
-// A stackCost is what the stacks of one kind consist of.
+// A stackCost is what is known of a stack. Its methods are not: stacks of which each is one frame more
+// than the last have more of them than there is memory.
 type stackCost struct {
-	leaf    int
-	methods []int // each once
-	idle    bool  // it waits
+	leaf int  // of code; -1: none
+	idle bool // it waits
 }
 
 // least is the part of all time that a method must cost to be looked at.
@@ -133,7 +137,7 @@ const least = 0.005
 // newCosts adds up a trace.
 func newCosts(t *Trace, n *names) *costs {
 	c := &costs{
-		trace: t, names: n, stacks: map[profile.StackID]*stackCost{}, count: map[string]int{}, work: map[string]float64{},
+		trace: t, names: n, stacks: map[profile.StackID]stackCost{}, count: map[string]int{}, work: map[string]float64{},
 	}
 	if t.Requests != nil {
 		c.route, c.whose = t.Requests.numbers(), t.Requests.numbers()
@@ -145,7 +149,7 @@ func newCosts(t *Trace, n *names) *costs {
 	c.route.done()
 	c.findWhose()
 	whole := t.nanos()
-	c.each(func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int) {
+	c.each(func(leaf int, th *profile.Thread, st *profile.Stretch, request int) {
 		ns := float64(st.Nanos())
 		c.all += ns
 		route := c.of(int32(request))
@@ -161,8 +165,8 @@ func newCosts(t *Trace, n *names) *costs {
 				s.rest.add(th, st, whole)
 			}
 		}
-		add(c.self.add(s.leaf))
-		for _, m := range s.methods {
+		add(c.self.add(leaf))
+		for m := range c.methods(st.Stack) {
 			add(c.total.add(m))
 		}
 	})
@@ -207,7 +211,7 @@ func (c *costs) byRequest(wanted map[int]bool) {
 		}
 	}
 	costs := newSpread(c.trace.Requests.aside, len(asked))
-	c.each(func(s *stackCost, _ *profile.Thread, st *profile.Stretch, request int) {
+	c.each(func(leaf int, _ *profile.Thread, st *profile.Stretch, request int) {
 		if c.of(int32(request)) == nil {
 			return
 		}
@@ -216,8 +220,8 @@ func (c *costs) byRequest(wanted map[int]bool) {
 				costs.add(int32(request), s.spread-1, st.Nanos())
 			}
 		}
-		put(c.self.of(s.leaf))
-		for _, m := range s.methods {
+		put(c.self.of(leaf))
+		for m := range c.methods(st.Stack) {
 			put(c.total.of(m))
 		}
 	})
@@ -226,8 +230,8 @@ func (c *costs) byRequest(wanted map[int]bool) {
 	})
 }
 
-// each calls f with every stretch on a CPU that is no waiting; request is 0 if not known.
-func (c *costs) each(f func(s *stackCost, th *profile.Thread, st *profile.Stretch, request int)) {
+// each calls f with every stretch on a CPU that is no waiting and its innermost method; request is 0 if not known.
+func (c *costs) each(f func(leaf int, th *profile.Thread, st *profile.Stretch, request int)) {
 	p := c.trace.Profile
 	timing := p.Timing()
 	for _, th := range p.Threads {
@@ -237,42 +241,70 @@ func (c *costs) each(f func(s *stackCost, th *profile.Thread, st *profile.Stretc
 				continue
 			}
 			s := c.stack(st.Stack)
-			if s.idle || len(s.methods) == 0 {
+			if s.idle || s.leaf < 0 {
 				continue
 			}
 			request := 0
 			if w := work.At(st.Time); w != nil && w.Activity >= 0 {
 				request = int(c.whose.get(int(w.Activity)))
 			}
-			f(s, th, &st, request)
+			f(s.leaf, th, &st, request)
 		}
 	}
 }
 
-func (c *costs) stack(id profile.StackID) *stackCost {
-	s := c.stacks[id]
-	if s != nil {
+func (c *costs) stack(id profile.StackID) stackCost {
+	s, ok := c.stacks[id]
+	if ok {
 		return s
 	}
-	s = &stackCost{}
+	s.leaf = -1
 	t := c.trace.Profile.Table
-	met := map[int]bool{}
 	for at := id; at != 0; at = t.Parent(at) {
-		m := t.MethodOf(t.Frame(at))
-		if m.Kind == profile.Synthetic {
-			continue
-		}
-		n := c.name(t.Method(t.Frame(at)))
-		if len(s.methods) == 0 {
-			s.leaf, s.idle = n, isWait(m)
-		}
-		if !met[n] {
-			met[n] = true
-			s.methods = append(s.methods, n)
+		if m := t.Method(t.Frame(at)); !c.skips(m) {
+			s = stackCost{c.name(m), isWait(t.MethodAt(m))}
+			break
 		}
 	}
 	c.stacks[id] = s
 	return s
+}
+
+// methods yields the methods of a stack, the innermost first, each once.
+func (c *costs) methods(id profile.StackID) iter.Seq[int] {
+	return func(yield func(int) bool) {
+		c.round++
+		t := c.trace.Profile.Table
+		for ; id != 0; id = t.Parent(id) {
+			m := t.Method(t.Frame(id))
+			if c.skips(m) {
+				continue
+			}
+			n := c.name(m)
+			for n >= len(c.met) {
+				c.met = append(c.met, 0)
+			}
+			if c.met[n] == c.round {
+				continue
+			}
+			c.met[n] = c.round
+			if !yield(n) {
+				return
+			}
+		}
+	}
+}
+
+// skips reports whether a method is no code, but a mark of the sampler or of a repair.
+func (c *costs) skips(m profile.MethodID) bool {
+	if c.skip == nil {
+		t := c.trace.Profile.Table
+		c.skip = make([]bool, t.Methods())
+		for i := range c.skip {
+			c.skip[i] = t.MethodAt(profile.MethodID(i)).Kind == profile.Synthetic
+		}
+	}
+	return c.skip[m]
 }
 
 // name returns the number of the name of a method.

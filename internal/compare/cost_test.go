@@ -1,7 +1,10 @@
 package compare
 
 import (
+	"fmt"
+	"io"
 	"math/rand/v2"
+	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -141,4 +144,28 @@ func TestBurstsOfATime(t *testing.T) {
 	rest := &newCosts(tr, n).total.of(n.id("App!App.Run()")).rest
 	assert.Less(t, rest.squares, 1e-3*rest.time*rest.time, "of the first thread")
 	assert.Less(t, rest.variance(tr.nanos()), 2e-3*rest.time*rest.time, "of both")
+}
+
+// Stacks of which each is one frame more than the last take memory as their frames do, not as their sum.
+func TestStacksThatGrow(t *testing.T) {
+	const depth = 4000
+	deep := func(name string) *Trace {
+		table := profile.NewTable()
+		th := &profile.Thread{Process: &profile.Process{PID: 1}, TID: 1}
+		var s profile.StackID
+		for i := range depth {
+			s = table.Push(s, table.AddFrame(profile.Frame{Method: table.AddMethod(profile.Method{Name: fmt.Sprint("f", i)})}))
+			th.Samples.Append(profile.Sample{Time: int64(i) * 1e6, Stack: s, Type: profile.SampleManaged})
+		}
+		return &Trace{Name: name, Profile: &profile.Profile{Meta: profile.Meta{End: depth * 1e6}, Table: table, Processes: []*profile.Process{th.Process}, Threads: []*profile.Thread{th}}}
+	}
+	a, b := deep("a"), deep("b")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	r := Traces(a, b)
+	require.NoError(t, r.Folded(io.Discard))
+	runtime.ReadMemStats(&after)
+	assert.Less(t, after.TotalAlloc-before.TotalAlloc, uint64(depth*depth*4), "a number for each frame of each stack would be twice as much, and a name more")
+	assert.EqualValues(t, depth, r.a.total.of(0).samples)
+	assert.EqualValues(t, 1, r.a.total.of(r.a.names.ids["f3999"]).samples)
 }

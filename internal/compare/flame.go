@@ -48,21 +48,13 @@ func (r *Result) tree() *node {
 		}
 		p := c.trace.Profile
 		timing := p.Timing()
-		nodes := map[profile.StackID]*node{}
+		nodes := map[profile.StackID]*node{0: root}
 		for _, th := range p.Threads {
 			for st := range timing.Stretches(th) {
 				if !st.Type.OnCPU() || c.stack(st.Stack).idle {
 					continue
 				}
-				n := nodes[st.Stack]
-				if n == nil {
-					n = root
-					for _, id := range c.path(st.Stack) {
-						n = n.kid(c, id)
-					}
-					nodes[st.Stack] = n
-				}
-				n.self[side] += scale * float64(st.Nanos())
+				c.node(nodes, st.Stack).self[side] += scale * float64(st.Nanos())
 			}
 		}
 	}
@@ -70,16 +62,21 @@ func (r *Result) tree() *node {
 	return root
 }
 
-// path are the names of a stack, root first.
-func (c *costs) path(id profile.StackID) (path []int) {
+// node returns that of a stack, and adds those of its callers to nodes as well: each is met once.
+func (c *costs) node(nodes map[profile.StackID]*node, id profile.StackID) *node {
 	t := c.trace.Profile.Table
-	for ; id != 0; id = t.Parent(id) {
-		if m := t.MethodOf(t.Frame(id)); m.Kind != profile.Synthetic || m.Name == profile.Bridge {
-			path = append(path, c.name(t.Method(t.Frame(id))))
-		}
+	var path []profile.StackID // without a node
+	for ; nodes[id] == nil; id = t.Parent(id) {
+		path = append(path, id)
 	}
-	slices.Reverse(path)
-	return path
+	n := nodes[id]
+	for _, id := range slices.Backward(path) {
+		if m := t.Method(t.Frame(id)); !c.skips(m) || t.MethodAt(m).Name == profile.Bridge {
+			n = n.kid(c, c.name(m))
+		}
+		nodes[id] = n
+	}
+	return n
 }
 
 // finish adds up and sorts by name. Stacks are as deep as the trace's.
@@ -99,20 +96,23 @@ var foldedName = strings.NewReplacer(";", ":", "\n", " ", "\r", " ")
 // flamegraph.pl draws it.
 func (r *Result) Folded(w io.Writer) error {
 	b := bufio.NewWriter(w)
-	var walk func(n *node, path string)
-	walk = func(n *node, path string) {
-		if x, y := math.Round(n.self[0]/1e3), math.Round(n.self[1]/1e3); path != "" && x+y > 0 {
+	var path []byte
+	var walk func(n *node)
+	walk = func(n *node) {
+		if x, y := math.Round(n.self[0]/1e3), math.Round(n.self[1]/1e3); len(path) > 0 && x+y > 0 {
 			fmt.Fprintf(b, "%s %.0f %.0f\n", path, x, y)
 		}
+		callers := len(path)
 		for _, k := range n.kids {
-			name := strings.ToValidUTF8(foldedName.Replace(k.name), "\uFFFD")
-			if path != "" {
-				name = path + ";" + name
+			if callers > 0 {
+				path = append(path, ';')
 			}
-			walk(k, name)
+			path = append(path, strings.ToValidUTF8(foldedName.Replace(k.name), "\uFFFD")...)
+			walk(k)
+			path = path[:callers]
 		}
 	}
-	walk(r.tree(), "")
+	walk(r.tree())
 	return b.Flush()
 }
 
