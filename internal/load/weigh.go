@@ -154,9 +154,12 @@ func (w *weigher) add(t *thread, ev *nettrace.Event, now int64, list []uint8) {
 // lost takes that events of a thread were lost, be it before an event that weighs nothing: the end of
 // what it waits for may be among them, and the next end that of another wait.
 func (w *weigher) lost(ev *nettrace.Event) {
-	gap := nettrace.Event{ProcessID: ev.ProcessID, CaptureThreadID: ev.CaptureThreadID, Lost: ev.Lost, Metadata: &nettrace.Metadata{}}
-	w.contentions.Event(&gap, 0, 0)
-	w.waits.Event(&gap, 0, 0)
+	if !runtimeevents.IsContention(ev) && !runtimeevents.IsContentionStop(ev) { // else it says so itself: see pair
+		w.contentions.Event(ev, 0, 0)
+	}
+	if !runtimeevents.IsWait(ev) && !runtimeevents.IsWaitStop(ev) {
+		w.waits.Event(ev, 0, 0)
+	}
 }
 
 // pair tells the start of a contention or wait how long it took. The number that stands
