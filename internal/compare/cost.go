@@ -115,7 +115,8 @@ func (b *bursts) add(th *profile.Thread, st *profile.Stretch, whole int64) {
 }
 
 // variance is that of the sum, for bursts and gaps of random lengths: of rare bursts the sum of their
-// squares, and nothing for what goes on all the while. whole is how long what is compared of the trace is.
+// squares, and nothing for what goes on all the while. whole is how long what is compared of the
+// trace is.
 func (b *bursts) variance(whole int64) float64 {
 	if b.thread == nil {
 		return 0
@@ -124,8 +125,8 @@ func (b *bursts) variance(whole int64) float64 {
 	return b.squares + off*off*(b.own+b.time*b.time)
 }
 
-// A stackCost is what is known of a stack. Its methods are not: stacks of which each is one frame more
-// than the last have more of them than there is memory.
+// A stackCost is what is known of a stack. Its methods are not: stacks of which each is one frame
+// more than the last have more of them than there is memory.
 type stackCost struct {
 	leaf int  // of code; -1: none
 	idle bool // it waits
@@ -230,7 +231,8 @@ func (c *costs) byRequest(wanted map[int]bool) {
 	})
 }
 
-// each calls f with every stretch on a CPU that is no waiting and its innermost method; request is 0 if not known.
+// each calls f with every stretch on a CPU that is no waiting and its innermost method; request is 0
+// if not known.
 func (c *costs) each(f func(leaf int, th *profile.Thread, st *profile.Stretch, request int)) {
 	p := c.trace.Profile
 	timing := p.Timing()

@@ -133,7 +133,8 @@ func TestManyRequests(t *testing.T) {
 	require.NoError(t, l.Err())
 }
 
-// What goes on for all of the time that is compared comes in no bursts, however much longer the trace is.
+// What goes on for all of the time that is compared comes in no bursts, however much longer the trace
+// is.
 func TestBurstsOfATime(t *testing.T) {
 	tr := batch(1, map[string]int{"App.Run()": 1000}, false)
 	p := tr.Profile
@@ -146,7 +147,8 @@ func TestBurstsOfATime(t *testing.T) {
 	assert.Less(t, rest.variance(tr.nanos()), 2e-3*rest.time*rest.time, "of both")
 }
 
-// Stacks of which each is one frame more than the last take memory as their frames do, not as their sum.
+// Stacks of which each is one frame more than the last take memory as their frames do, not as their
+// sum.
 func TestStacksThatGrow(t *testing.T) {
 	const depth = 4000
 	deep := func(name string) *Trace {

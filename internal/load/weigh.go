@@ -151,8 +151,8 @@ func (w *weigher) add(t *thread, ev *nettrace.Event, now int64, list []uint8) {
 	w.pair(t, ev, now, started)
 }
 
-// lost takes that events of a thread were lost, be it before an event that weighs nothing: the end of
-// what it waits for may be among them, and the next end that of another wait.
+// lost takes that events of a thread were lost, be it before an event that weighs nothing: the end
+// of what it waits for may be among them, and the next end that of another wait.
 func (w *weigher) lost(ev *nettrace.Event) {
 	if !runtimeevents.IsContention(ev) && !runtimeevents.IsContentionStop(ev) { // else it says so itself: see pair
 		w.contentions.Event(ev, 0, 0)

@@ -73,7 +73,8 @@ func perfHead(line []byte) [][]byte {
 	return nil
 }
 
-// A name may end in numbers, as "worker 3": flags do not begin with a digit, or the id behind it would be some.
+// A name may end in numbers, as "worker 3": flags do not begin with a digit, or the id behind it
+// would be some.
 const perfWho = `^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:[^\s/\d][^\s/]{3,7}\s+)??`
 
 var (
@@ -106,8 +107,8 @@ type perfReader struct {
 	off    map[int64]perfOff
 }
 
-// A perfOff is the row of a thread that left its CPU. Until it is told who switched to the thread the
-// row is an event, which endless marks.
+// A perfOff is the row of a thread that left its CPU. Until it is told who switched to the thread
+// the row is an event, which endless marks.
 type perfOff struct {
 	thread *thread
 	row    int

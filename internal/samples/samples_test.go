@@ -243,8 +243,8 @@ func TestPerfNamesToTheRight(t *testing.T) {
 	assert.Equal(t, profile.Place{File: "/src/my file.c", Line: 3}, p.Table.PlaceOf(0))
 }
 
-// A thread that left its CPU and is not seen to come back stays an event, which is told. What stood in
-// order of time is in order.
+// A thread that left its CPU and is not seen to come back stays an event, which is told. What stood
+// in order of time is in order.
 func TestPerfSwitchesWithoutReturn(t *testing.T) {
 	left := func(at string, tid, next int) string {
 		return fmt.Sprintf("a 1/%d [000] %s: sched:sched_switch: prev_comm=a prev_pid=%d prev_prio=120 prev_state=S ==> next_comm=a next_pid=%d next_prio=120\n\t10 wait (/a)\n\n", tid, at, tid, next)
