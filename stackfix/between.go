@@ -150,24 +150,6 @@ func (e *solver) dispute(fs []FrameID, side, n int) int {
 	return 0
 }
 
-// undo takes away what blk was extended by if a known neighbour contradicts it.
-func (e *solver) undo(blk *block) bool {
-	n := e.t.Depth(blk.ext) - e.t.Depth(blk.stack)
-	if n == 0 {
-		return false
-	}
-	for i := range e.places {
-		if e.sides[i].ok && e.dispute(e.o, i, n) > 0 {
-			blk.ext, blk.conf = blk.stack, 1
-			if blk.how == Caller {
-				blk.how = Complete
-			}
-			return true
-		}
-	}
-	return false
-}
-
 // methodPlaces tells where in a stack a method is, if it is there once.
 type methodPlaces struct {
 	at    []struct{ stamp, place int32 }
@@ -205,38 +187,3 @@ const (
 	sureRepeated = 0.94
 	clearShare   = 0.5
 )
-
-// Where more than manyBridges of the cut stacks have no answer though most samples are whole,
-// one that was first extended and then overlaps repaired stacks only needs sureHearsay: such
-// answers follow from each other, and what is wrong in one of them is wrong in many.
-const (
-	manyBridges = 0.25
-	sureHearsay = 0.995
-)
-
-// withdraw takes back what is known by hearsay if much is not known at all.
-func (e *engine) withdraw(w *world) {
-	cut, open := 0, 0
-	var hearsay []*block
-	for i := range w.runs {
-		for k := range w.runs[i].blocks {
-			b := &w.runs[i].blocks[k]
-			switch {
-			case b.cut == Whole || b.bridged || b.how == Complete && b.rooted:
-				continue
-			case !b.rooted:
-				open += int(b.n)
-			case b.hearsay && b.conf < sureHearsay:
-				hearsay = append(hearsay, b)
-			}
-			cut += int(b.n)
-		}
-	}
-	if float64(open) <= manyBridges*float64(cut) || float64(cut) > mostlyWhole*float64(w.samples) {
-		return
-	}
-	for _, b := range hearsay {
-		b.guess, b.guessed = e.t.up(b.ext, e.t.Depth(b.ext)-e.t.Depth(b.stack)), b.conf
-		b.rooted, b.ext, b.triedExt = false, b.stack, b.stack
-	}
-}

@@ -269,6 +269,10 @@ func (q *inquiry) agree(b *block, p *part, all *assembly, sites int) bool {
 			return false
 		}
 		own := near >= phaseVotes && q.aroundOwn(p, all.votes[:near])
+		inlined := mostInlined
+		if !seenAround(all.votes[:near]) {
+			inlined = 0 // the code may have been compiled anew between it and these
+		}
 		n := depth
 		for i, x := range all.camps {
 			switch same := int(all.shared[i]); {
@@ -277,7 +281,7 @@ func (q *inquiry) agree(b *block, p *part, all *assembly, sites int) bool {
 				n = same
 			case own && q.ofAnotherPhase(p, all.votes[near:], int32(i)):
 			default:
-				n = q.sharedFrom(int(all.common[i]), above, n, x.above, mostInlined)
+				n = q.sharedFrom(int(all.common[i]), above, n, x.above, inlined)
 			}
 		}
 		if q.believeVotes(b, p, all.votes[:near], n, sites) {

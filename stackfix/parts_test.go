@@ -183,3 +183,60 @@ func TestAnotherPhase(t *testing.T) {
 		})
 	}
 }
+
+// TestCompiledAnew holds that a base shows what the nearest stacks show though others have a frame
+// more that was inlined since, unless the nearest are all from after the cut one: it may be either.
+func TestCompiledAnew(t *testing.T) {
+	above := []FrameID{1, 2, 3, 4, 5}
+	anew := []FrameID{1, 2, 4, 5} // 3 is part of 2 from then on
+	var below []FrameID
+	for f := range FrameID(outerSites) {
+		below = append(below, 100+f)
+	}
+	for name, x := range map[string]struct {
+		since int // which sample is the first with the new code
+		cut   int // which one is cut; if it is that one, the stacks before are much older
+		base  []FrameID
+	}{
+		"before and after it": {20, 60, anew},
+		"only after it":       {40, 40, anew[:2]},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := stacks.NewTree()
+			var samples []Sample
+			for i := range 120 {
+				s := Sample{Time: int64(i) * lookTime}
+				leaf := FrameID(200 + i)
+				if x.cut == x.since && i < x.cut {
+					s.Time -= 120 * lookTime
+				}
+				way := anew
+				if i < x.since {
+					way = above
+				}
+				s.Stack = tree.Add(append(slices.Concat(way, below), leaf)...)
+				if i == x.cut {
+					s.Stack, s.Cut = tree.Add(append(slices.Clone(below), leaf)...), Depth
+				}
+				samples = append(samples, s)
+			}
+			s := newSolver(tree, Names{}, Options{Bridge: testBridge})
+			s.byName = false
+			w, _ := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
+			c := s.newConsensus(w)
+			c.find(false, nil)
+			for b := range w.runs[0].all() {
+				if b.cut != Depth {
+					continue
+				}
+				if len(x.base) < len(anew) {
+					assert.False(t, b.rooted)
+					assert.Equal(t, x.base, s.t.AppendFrames(nil, c.parts[b].base))
+				} else {
+					assert.True(t, b.rooted)
+					assert.Equal(t, append(slices.Concat(x.base, below), s.t.Frame(b.stack)), s.t.AppendFrames(nil, b.ext))
+				}
+			}
+		})
+	}
+}

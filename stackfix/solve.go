@@ -224,10 +224,6 @@ func (e *solver) passRun(ri int) int {
 		e.calls.reset()
 		e.setSide(0, bs, last, k)
 		e.setSide(1, bs, next, k)
-		if e.undo(blk) {
-			e.o = e.t.AppendFrames(e.o[:0], blk.ext)
-			e.calls.reset()
-		}
 		if e.root(ri, k, blk) {
 			e.found(r, k)
 			n++

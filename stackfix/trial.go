@@ -57,7 +57,6 @@ func (s *solver) repair(w *world) []row {
 	if s.stopped() {
 		return nil
 	}
-	s.withdraw(w)
 	s.local.forget()
 	s.secondOpinion()
 	s.local.reset() // who comes next has the scratchpad
