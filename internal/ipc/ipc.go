@@ -24,6 +24,7 @@ const (
 	maxFrame     = 64 << 20
 	maxConns     = 1 << 16
 	maxBlock     = 16 << 20 // bytes kept of an environment
+	maxHeld      = 64 << 20 // bytes kept of all that is not complete
 	maxJunk      = 256      // bytes kept of what is no message
 	setServer    = 0xff
 	setEventPipe = 2
@@ -169,6 +170,7 @@ type decoder struct {
 	order []*conn
 	res   Result
 	start uint64
+	held  int // bytes of all streams that wait for more
 }
 
 // A conn is a connection being decoded.
@@ -251,10 +253,16 @@ func (d *decoder) frames(r io.Reader) error {
 		for size > 0 {
 			part := buf[:min(size, int64(len(buf)))]
 			n, err := io.ReadFull(r, part)
+			held := len(s.buf)
 			if ferr := d.feed(c, s, part[:n], at, int64(ns-d.start)); ferr != nil {
 				return ferr
 			}
 			at += int64(n)
+			if d.held += len(s.buf) - held; d.held > maxHeld {
+				d.damaged(at, "more than %d bytes wait for the rest of their messages; what follows was not read", maxHeld)
+				d.res.Bytes = at
+				return nil
+			}
 			size -= int64(n)
 			if err == io.EOF || err == io.ErrUnexpectedEOF {
 				d.damaged(at, "the recording ends within a frame: %d bytes are missing", size)
@@ -445,6 +453,9 @@ func (d *decoder) close(c *conn, s *stream, end bool) error {
 		}
 	case "environment":
 		it.Fields = environment(s.buf)
+		if it.Size > maxBlock {
+			it.Notes = append(it.Notes, fmt.Sprintf("only its first %d bytes were read", maxBlock))
+		}
 		if end && s.left > 0 {
 			it.Cut = true
 			it.Notes = append(it.Notes, fmt.Sprintf("%d bytes are missing", s.left))

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -366,6 +367,55 @@ func TestEveryPrefix(t *testing.T) {
 
 // TestControlCharacters: what a recording holds writes neither lines of its own nor to the
 // terminal.
+// What waits for its end takes no more memory than a recording of any program needs, on however many
+// connections it waits.
+func TestHeldBytes(t *testing.T) {
+	const conns, each = 20, maxBlock / 2
+	start := time.Unix(0, 0)
+	head := func(w io.Writer, conn int) {
+		require.NoError(t, WriteFrame(w, conn, ToRuntime, start, unhex(t, "M 1400 04 02 0000")))
+		// an environment of which the last byte never comes
+		answer := append(unhex(t, "M 1a00 ff 00 0000"), binary.LittleEndian.AppendUint32(nil, each+1)...)
+		require.NoError(t, WriteFrame(w, conn, ToTool, start, append(answer, 0, 0)))
+	}
+	var b bytes.Buffer
+	for conn := 1; conn <= conns; conn++ {
+		head(&b, conn)
+		require.NoError(t, WriteFrame(&b, conn, ToTool, start, make([]byte, each)))
+	}
+	var most int64
+	items, _, res := read(t, &b)
+	for _, it := range items {
+		if it.Kind == "environment" {
+			most += it.Size
+		}
+	}
+	require.Len(t, res.Damage, 1)
+	assert.Contains(t, res.Damage[0].What, "wait for the rest of their messages")
+	assert.LessOrEqual(t, most, int64(maxHeld+64<<10))
+
+	// Whole ones wait for nothing.
+	b.Reset()
+	for conn := 1; conn <= conns; conn++ {
+		head(&b, conn)
+		require.NoError(t, WriteFrame(&b, conn, ToTool, start, make([]byte, each+1)))
+	}
+	_, _, res = read(t, &b)
+	assert.Empty(t, res.Damage)
+	assert.Equal(t, conns, res.Conns)
+}
+
+// A part of an environment is not passed off as all of it.
+func TestLargeEnvironment(t *testing.T) {
+	var b bytes.Buffer
+	require.NoError(t, WriteFrame(&b, 1, ToRuntime, time.Unix(0, 0), unhex(t, "M 1400 04 02 0000")))
+	answer := append(unhex(t, "M 1a00 ff 00 0000"), binary.LittleEndian.AppendUint32(nil, maxBlock+1)...)
+	require.NoError(t, WriteFrame(&b, 1, ToTool, time.Unix(0, 0), append(answer, 0, 0)))
+	require.NoError(t, WriteFrame(&b, 1, ToTool, time.Unix(0, 0), make([]byte, maxBlock+1)))
+	items, _, _ := read(t, &b)
+	assert.Equal(t, []string{"only its first 16777216 bytes were read"}, items[len(items)-1].Notes)
+}
+
 func TestControlCharacters(t *testing.T) {
 	const odd = "a\x1b[31m\nb"
 	var out bytes.Buffer
