@@ -188,10 +188,14 @@ func (w *walker) seekable(s source) (io.ReaderAt, int64, func(), error) {
 	}
 	f, err := os.CreateTemp(w.temp, "archive-*")
 	if err != nil {
-		return nil, 0, nil, err
+		return nil, 0, nil, inTemp(w.temp, err)
 	}
 	drop := func() { f.Close(); os.Remove(f.Name()) }
-	n, err := io.Copy(f, &ctxReader{w.ctx, r})
+	to := &writeErr{w: f}
+	n, err := io.Copy(to, &ctxReader{w.ctx, r})
+	if to.err != nil {
+		err = inTemp(w.temp, to.err)
+	}
 	if err != nil && !errors.Is(err, input.ErrZipDirectory) {
 		drop()
 		return nil, 0, nil, err

@@ -528,7 +528,7 @@ func (r *runner) add(it *item, res *Result, f *fact) {
 func (r *runner) log(ctx context.Context, f fact) {
 	if err := r.sink.log(ctx, false, f); err != nil {
 		r.mu.Lock()
-		r.logErr = errors.Join(r.logErr, err)
+		r.logErr = cmp.Or(r.logErr, err) // the disk is as full for each trace that follows
 		r.mu.Unlock()
 	}
 }

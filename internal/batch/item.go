@@ -11,9 +11,11 @@ import (
 	"hash"
 	"io"
 	"os"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/output"
 )
 
 // An item is one thing in the list of inputs.
@@ -76,7 +78,7 @@ func (it *item) capture(dir string) error {
 	}
 	f, ferr := os.CreateTemp(dir, "member-*")
 	if ferr != nil {
-		return ferr
+		return inTemp(dir, ferr)
 	}
 	it.closers = append(it.closers, func() { os.Remove(f.Name()) })
 	w := &writeErr{w: f}
@@ -89,7 +91,7 @@ func (it *item) capture(dir string) error {
 		w.err = cerr
 	}
 	if w.err != nil { // the disk is at fault, not the archive
-		return w.err
+		return inTemp(dir, w.err)
 	}
 	it.stored, it.path, it.hash = n, f.Name(), hex.EncodeToString(sum.Sum(nil))
 	if err != nil && errors.Is(err, input.ErrTooLarge) {
@@ -97,6 +99,12 @@ func (it *item) capture(dir string) error {
 	}
 	it.cut = err
 	return nil
+}
+
+// inTemp is the error of a file in dir, the temporary folder of a sink. It names the place that the
+// folder lies in, and not the file, whose name is another one in each run.
+func inTemp(dir string, err error) error {
+	return &output.PlaceError{Name: filepath.Dir(filepath.Dir(dir)), Err: input.Plain(err)}
 }
 
 // writeErr tells errors of writing from those of reading.

@@ -101,12 +101,11 @@ func (p *place) make(ctx context.Context, rel string, write func(io.Writer) erro
 		}
 		return f.Commit()
 	}
-	f, err := os.CreateTemp("", "tracefix-report-")
+	f, err := output.TempFile("", "tracefix-report-")
 	if err != nil {
-		return output.InTemp(err)
+		return err
 	}
-	defer os.Remove(f.Name())
-	defer f.Close()
+	defer output.RemoveTemp(f)
 	if err := write(f); err != nil {
 		return err
 	}

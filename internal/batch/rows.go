@@ -83,6 +83,7 @@ type ledger struct {
 	buf   *bufio.Writer
 	size  int64
 	lines []ledgerLine
+	names map[int]string // of the reports
 }
 
 type ledgerLine struct {
@@ -94,16 +95,14 @@ type ledgerLine struct {
 }
 
 func newLedger() (*ledger, error) {
-	f, err := os.CreateTemp("", "tracefix-merge-")
+	f, err := output.TempFile("", "tracefix-merge-")
 	if err != nil {
-		return nil, output.InTemp(err)
+		return nil, err
 	}
 	return &ledger{file: f, buf: bufio.NewWriterSize(f, 256<<10)}, nil
 }
 
-func (l *ledger) close() error {
-	return errors.Join(l.file.Close(), os.Remove(l.file.Name()))
-}
+func (l *ledger) close() error { return output.RemoveTemp(l.file) }
 
 func (l *ledger) add(line []byte, report, index, member int, status string) error {
 	l.lines = append(l.lines, ledgerLine{l.size, int32(len(line)), int32(report), int32(index), int32(member), troubled(status)})
@@ -135,7 +134,10 @@ func (l *ledger) read(at ledgerLine) (*Result, error) {
 		return nil, err
 	}
 	t := &Result{}
-	return t, json.Unmarshal(b, t)
+	if err := json.Unmarshal(b, t); err != nil {
+		return nil, fmt.Errorf("%s: the row of trace %d: %w: %w", l.names[int(at.report)], at.index, errNoReport, err)
+	}
+	return t, nil
 }
 
 func (l *ledger) all(yield func(*Result, error) bool) { l.some(false, yield) }
@@ -182,7 +184,8 @@ func NewMerger() (*Merger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Merger{ledger: l, seen: map[int]string{}}, nil
+	l.names = map[int]string{}
+	return &Merger{ledger: l, seen: l.names}, nil
 }
 
 // Close drops what the merger holds. The report it gave ends with it.

@@ -356,11 +356,12 @@ func (s *dirSink) log(_ context.Context, _ bool, facts ...fact) error {
 func (s *dirSink) append(b []byte) error {
 	n, err := s.file.Write(b)
 	if err != nil && n > 0 { // a full disk: the rest of the line must not spoil the next
-		if _, nerr := s.file.Write([]byte("\n")); nerr != nil {
-			return err
-		}
+		s.file.Write([]byte("\n"))
 	}
-	return err
+	if err != nil {
+		return &output.PlaceError{Name: s.dir, Err: input.Plain(err)}
+	}
+	return nil
 }
 
 func (s *dirSink) stop() error {

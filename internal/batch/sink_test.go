@@ -8,12 +8,17 @@ import (
 	"io/fs"
 	"iter"
 	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/internal/output"
 )
 
 // A memoryStore keeps objects in memory. It lists nothing below refuse.
@@ -82,4 +87,63 @@ func TestStopWithoutStart(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, 1, j.tries["a.json"])
 	require.NoError(t, next.close())
+}
+
+// Messages of a disk that is full tell the place and what to do, and no name that is another one in each run.
+func TestDiskThatTakesNothing(t *testing.T) {
+	out := t.TempDir()
+	it := &item{stream: bytes.NewReader(make([]byte, inMemory+1))}
+	err := it.capture(filepath.Join(out, "gone", "tmp"))
+	var place *output.PlaceError
+	require.ErrorAs(t, err, &place)
+	assert.Equal(t, out, place.Name)
+	w := &walker{ctx: t.Context(), temp: filepath.Join(out, "gone", "tmp")}
+	_, _, _, err = w.seekable(source{stream: strings.NewReader("x")})
+	require.ErrorAs(t, err, &place)
+	assert.Equal(t, out, place.Name)
+	assert.NotContains(t, err.Error(), "archive-")
+
+	s := &dirSink{dir: out}
+	_, err = s.start(t.Context(), false, false)
+	require.NoError(t, err)
+	require.NoError(t, s.file.Close())
+	r := &runner{sink: s}
+	r.log(t.Context(), fact{End: "a"})
+	require.ErrorAs(t, r.logErr, &place)
+	assert.Equal(t, out, place.Name)
+	first := r.logErr.Error()
+	r.log(t.Context(), fact{End: "b"})
+	assert.Equal(t, first, r.logErr.Error(), "once, however many traces follow")
+}
+
+// What a merge that was killed left goes with the next one.
+func TestMergeLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", dir)
+	t.Setenv("TMP", dir)
+	left := filepath.Join(dir, "tracefix-merge-123")
+	require.NoError(t, os.WriteFile(left, nil, 0o600))
+	m, err := NewMerger()
+	require.NoError(t, err)
+	if runtime.GOOS != "windows" { // where one of a moment ago may be another run's
+		assert.NoFileExists(t, left)
+	}
+	require.NoError(t, m.Close())
+	_ = os.Remove(left)
+	rest, err := os.ReadDir(dir)
+	require.NoError(t, err)
+	assert.Empty(t, rest)
+}
+
+// A row that is none is told with the report that it is in.
+func TestRowThatIsNone(t *testing.T) {
+	m, err := NewMerger()
+	require.NoError(t, err)
+	defer m.Close()
+	require.NoError(t, m.Add("out/batch-report-1-of-1.ndjson", strings.NewReader(`{"k":"batch","command":"batch","do":"repair","shard":{"index":1,"count":1},"list":{},"totals":{"traces":1}}
+{"k":"trace","index":7,"status":"ok","input":{"name":"a","bytes":"many"}}
+`)))
+	_, err = m.Report(nil)
+	require.ErrorIs(t, err, errNoReport)
+	assert.ErrorContains(t, err, "out/batch-report-1-of-1.ndjson: the row of trace 7: ")
 }
