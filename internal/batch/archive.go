@@ -72,6 +72,32 @@ func sniffArchive(head []byte) archiveKind {
 	}
 }
 
+// brokenArchive is the error of a file that is to be an archive and is none: as a file that lies
+// beside the traces it would be left out, and with it all of its members.
+func brokenArchive(in *input.File, name string) error {
+	form, head := archiveName(name), in.Head()
+	switch {
+	case len(head) > 262 && string(head[257:262]) == "ustar" && !tarHeader(head):
+		return errors.New("offset 0: expected the header of a tar's first member, found one with a wrong checksum; copy the archive again")
+	case form == "", input.Foreign(head) != "":
+		return nil
+	case len(head) == 0:
+		return fmt.Errorf("the file is empty, and no %s as its name says; copy it again", form)
+	case form == "tar" && len(bytes.Trim(head, "\x00")) == 0:
+		r, err := in.Reader()
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		_, err = io.CopyN(io.Discard, r, 1<<20) // what cannot be unpacked looks like zeros, too
+		if err == io.EOF {
+			err = nil
+		}
+		return err // nil: one without members
+	}
+	return fmt.Errorf("offset 0: expected a %s as the file's name says, found %q; copy it again", form, head[:min(len(head), 16)])
+}
+
 func layerOf(head []byte) string {
 	switch {
 	case bytes.HasPrefix(head, []byte{0x1f, 0x8b}):
@@ -253,7 +279,7 @@ func (w *walker) zip(s source, name string, in folder, depth int) bool {
 		case overlaps[e]:
 			it.err = errors.New("zip: the member shares its bytes with another one; it looks like a decompression bomb")
 		case broken[e] != nil:
-			it.err = fmt.Errorf("zip: %w", broken[e])
+			it.err = zipError(broken[e])
 		case int64(e.CompressedSize64) < 0 || int64(e.CompressedSize64) > size:
 			it.err = fmt.Errorf("zip: the member claims %d bytes in an archive of %d", e.CompressedSize64, size)
 		case int64(e.UncompressedSize64) < 0 || e.UncompressedSize64 > memberAfter && e.UncompressedSize64/archiveRatio > max(e.CompressedSize64, 1):
@@ -397,8 +423,11 @@ func (w *walker) zipCut(f io.Reader, why error, name string, in folder, depth in
 // zipError says that an error is one of a zip, unless it does so itself.
 func zipError(err error) error {
 	var unpack *input.UnpackError
-	if errors.As(err, &unpack) {
+	switch {
+	case errors.As(err, &unpack):
 		return err
+	case errors.Is(err, zip.ErrFormat):
+		return errors.New("zip: the member's own header is broken; copy the archive again")
 	}
 	return fmt.Errorf("zip: %w", err)
 }

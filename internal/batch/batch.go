@@ -629,7 +629,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	rec := &record{Out: it.out, Content: content, Version: it.version, Options: r.options}
 	in, err := it.input(ctx, &input.Options{TempDir: r.sink.temp(), RatioAfter: memberAfter})
 	var unpack *input.UnpackError
-	if errors.As(err, &unpack) && !looksLikeTrace(it.name) {
+	if errors.As(err, &unpack) && !looksLikeTrace(it.name) && archiveName(it.name) == "" {
 		return r.skipped(rec, res, skipNoTrace), nil
 	}
 	if err != nil {
@@ -720,6 +720,9 @@ func (r *runner) begin(ctx context.Context, it *item) error {
 func (r *runner) notTrace(ctx context.Context, in *input.File, it *item) (why string, err error) {
 	row := command.Lookup(r.Do)
 	if in.Kind == input.Unknown && (row == nil || !row.Takes(in)) {
+		if err := brokenArchive(in, it.name); err != nil {
+			return "", err
+		}
 		if what := input.Foreign(in.Head()); what != "" {
 			return skipForeign + what, nil
 		}

@@ -473,6 +473,74 @@ func TestMemberOfABrokenArchiveIsSaved(t *testing.T) {
 	}
 }
 
+// An archive that cannot be recognized as one is no file that just lies there: its traces would be
+// lost without a word.
+func TestArchivesThatAreNoneFail(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	members := []member{{name: "1.json", content: trace(letters(rng, 2000))}, {name: "2.json", content: trace("2")}}
+	tar, zip := tarball(t, members...), zipball(t, members...)
+	tgz, tzst := gz(t, tar), zst(t, tar)
+	hit := func(b []byte, at ...int) string {
+		b = bytes.Clone(b)
+		for _, i := range at {
+			b[i] ^= 0xff
+		}
+		return string(b)
+	}
+	in, out := t.TempDir(), t.TempDir()
+	want := map[string]string{}
+	files := map[string]string{}
+	for _, c := range []struct{ name, content, want string }{
+		{"empty.zip", "", "the file is empty, and no zip as its name says; copy it again"},
+		{"empty.tar.gz", "", "the file is empty, and no tar as its name says; copy it again"},
+		{"cut.zip", string(zip[:3]), `offset 0: expected a zip as the file's name says, found "PK\x03"; copy it again`},
+		{"zeros.zip", strings.Repeat("\x00", 2000), "expected a zip"},
+		{"cut.tar", string(tar[:100]), "expected a tar"},
+		{"cut.tgz", string(tgz[:20]), "gzip: expected more compressed data"},
+		{"cut.tar.zst", string(tzst[:30]), "zstd: expected more compressed data"},
+		{"magic.tar.gz", hit(tgz, 0, 1), "expected a tar"},
+		{"checksum.tar", hit(tar, 3), "offset 0: expected the header of a tar's first member, found one with a wrong checksum; copy the archive again"},
+		{"no name that says so", hit(tar, 3), "a wrong checksum"},
+	} {
+		files[c.name], want[filepath.Join(in, c.name)] = c.content, c.want
+	}
+	put(t, in, files)
+	r := run(t, Config{Paths: []string{in}, Out: out})
+	require.Len(t, r.Traces, len(want))
+	for _, x := range r.Traces {
+		assert.Equal(t, Failed, x.Status)
+		assert.Contains(t, x.Error, want[x.Input.Name], x.Input.Name)
+	}
+
+	// What is none of that stays what it was.
+	in, out = t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{
+		"empty.tar": string(tarball(t)), "empty.tar.gz": string(gz(t, tarball(t))), "empty2.zip": string(zipball(t)), "log.gz": string(gz(t, []byte("a log"))[:12]),
+		"visual.tar.xz": "\xfd7zXZ\x00abc", "x.zip": trace("not a zip"), "7.zip": "7z\xbc\xaf\x27\x1c",
+	})
+	r = run(t, Config{Paths: []string{in}, Out: out})
+	assert.Equal(t, map[string]int{skipNoTrace: 3, skipForeign + "a 7z archive; unpack it first": 1, skipForeign + "xz; unpack it with `xz -d` first": 1}, r.Reasons)
+	assert.Equal(t, 1, r.Totals.OK)
+	assert.Zero(t, r.Totals.Failed)
+}
+
+// A zip is one also where its first header is broken, or a program stands before it.
+func TestZipWithoutItsHead(t *testing.T) {
+	z := zipball(t, member{name: "1.json", content: trace("1")}, member{name: "2.json", content: trace("2")})
+	broken := bytes.Clone(z)
+	broken[0] ^= 1
+	one := zipball(t, member{name: "1.json", content: trace("1")})
+	one[0] ^= 1
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"broken.zip": string(broken), "one.zip": string(one), "self.zip": "#!/bin/sh\n" + string(z)})
+	got := outcomes(run(t, Config{Paths: []string{in}, Out: out}))
+	assert.Equal(t, map[string]string{
+		filepath.Join(in, "broken.zip", "1.json"): Failed, filepath.Join(in, "broken.zip", "2.json"): OK,
+		filepath.Join(in, "one.zip"):            Damaged, // one member is put right where it is opened
+		filepath.Join(in, "self.zip", "1.json"): OK, filepath.Join(in, "self.zip", "2.json"): OK,
+	}, got)
+}
+
 // What a single run saves of a zip with one member a batch saves of each, and tells where it is broken.
 func TestBrokenZipMembersAreSaved(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -218,3 +218,17 @@ func looksLikeTrace(name string) bool {
 	}
 	return false
 }
+
+// archiveName says which archive a file's name promises, if any.
+func archiveName(name string) string {
+	if zipName(name) {
+		return "zip"
+	}
+	stem, _ := cutCompression(strings.ToLower(name))
+	for _, e := range []string{".tar", ".tgz", ".tbz2", ".tzst"} {
+		if strings.HasSuffix(stem, e) {
+			return "tar"
+		}
+	}
+	return ""
+}

@@ -90,12 +90,19 @@ func (w *walker) openFile(e *entry, it *item) bool {
 	}
 	head, err := readHead(f)
 	st, serr := f.Stat() // it may have grown since it was listed
+	k := sniffArchive(head)
+	if err == nil && serr == nil && k.form == "" && zipName(e.Path) {
+		// Its first header may be broken, or a program stand before it: the directory tells. Of one
+		// member that is put right where it is opened.
+		if z, err := zipDirectory(f, st.Size()); err == nil && len(z.File) > 1 {
+			k = archiveKind{form: "zip"}
+		}
+	}
 	f.Close()
 	if err = cmp.Or(err, serr); err != nil {
 		return w.refuse(e.Name, input.Plain(err))
 	}
 	it.stored = st.Size()
-	k := sniffArchive(head)
 	if k.form != "" {
 		return w.openArchive(k, source{file: f, stored: it.stored})
 	}

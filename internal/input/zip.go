@@ -86,10 +86,20 @@ func openMember(e *zip.File) (*zipMember, error) {
 			return nil, err
 		}
 	default:
-		return nil, zip.ErrAlgorithm
+		return nil, methodError(e.Method)
 	}
 	return m, nil
 }
+
+// A methodError is the error of a member that is compressed in a way that is not read.
+type methodError uint16
+
+func (m methodError) Error() string {
+	return fmt.Sprintf("compression method %d is not read; unpack it with another program first", uint16(m))
+}
+
+// Unwrap returns what package zip calls it.
+func (methodError) Unwrap() error { return zip.ErrAlgorithm }
 
 // asStored is a member that is not compressed.
 type asStored struct{ io.ReadCloser }
@@ -225,7 +235,7 @@ func (z *ZipSalvage) Next() error {
 		z.data = &exactly{z.packed, int64(min(size, 1<<62))}
 	default:
 		z.data = z.packed
-		return fmt.Errorf("zip: %q: method %d: %w", z.Name, method, zip.ErrAlgorithm)
+		return fmt.Errorf("zip: %q: %w", z.Name, methodError(method))
 	}
 	return nil
 }
