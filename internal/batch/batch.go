@@ -139,7 +139,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(300))
 	defer relay.Reserve(c.Jobs - 1)()
 
-	r.sink, r.journal = s, j
+	r.sink, r.journal, r.reads = s, j, sync.OnceValue(r.findReads)
 	// The process may be ended before its workers are: what is at work did not kill it.
 	defer context.AfterFunc(ctx, func() { s.stop() })()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", c.Version, c.Do, c.Format, c.Options))
@@ -189,6 +189,8 @@ type runner struct {
 	mu      sync.Mutex
 	results []*Result
 	logErr  error // the first failure to write the journal
+
+	reads func() *reads
 
 	redone atomic.Int64 // traces that others had done: another version, or with other flags
 }
@@ -640,12 +642,10 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	if why, err := r.notTrace(ctx, in, it); why != "" || err != nil {
 		return r.skipped(rec, res, why), err
 	}
-	replace := r.Force || r.journal.begun[it.out] || r.Resume && !r.sink.eager()
+	ours := r.journal.begun[it.out]
+	replace := r.Force || ours || r.Resume && !r.sink.eager()
 	if !replace && r.sink.exists(ctx, it.out) {
 		return nil, fmt.Errorf("%s: %w", it.out, output.ErrExists)
-	}
-	if err := r.begin(ctx, it); err != nil {
-		return nil, fmt.Errorf("the journal: %w", ofStore(err))
 	}
 	p, err := r.sink.place(it.out)
 	if err != nil {
@@ -653,6 +653,12 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	}
 	if err := output.Check(p, &output.Options{Force: true, Inputs: []string{it.path}}); err != nil {
 		return nil, err
+	}
+	if replace && r.reads().has(p, ours) {
+		return nil, fmt.Errorf("%s: is an input of this batch as well; name another folder for the outputs", it.out)
+	}
+	if err := r.begin(ctx, it); err != nil {
+		return nil, fmt.Errorf("the journal: %w", ofStore(err))
 	}
 	rep, err := r.Work(ctx, in, Job{Out: p, Format: r.Format, Force: replace})
 	if rep != nil {

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -929,6 +930,101 @@ func TestOutputsAreNoInputs(t *testing.T) {
 	assert.Equal(t, 1, r.Totals.Failed, "no input is written over, not even with --force")
 	b, _ := os.ReadFile(filepath.Join(dir, "a.json"))
 	assert.Equal(t, trace("a"), string(b))
+}
+
+// An output may not take the place of another input either, whichever of them is read first, nor of
+// the archive that it is made from.
+func TestNoOutputTakesThePlaceOfAnInput(t *testing.T) {
+	z := string(zipball(t, member{name: "traces.zip", content: trace("member")}, member{name: "b.json", content: trace("b")}))
+	for _, c := range []struct {
+		name  string
+		files map[string]string
+		paths []string
+		out   string // in place of .
+		not   string // is not made
+		other string // is
+	}{
+		{"a file", map[string]string{"sub/x.json": trace("sub"), "x.json": trace("x")}, []string{"sub/x.json", "x.json"}, "", "x.json", "x~2.json"},
+		{"a file by a link", map[string]string{"sub/x.json": trace("sub"), "x.json": trace("x"), "l.json": "->x.json"}, []string{"sub/x.json", "l.json"}, "", "x.json", "l.json"},
+		{"of the archive", map[string]string{"traces.zip": z}, []string{"traces.zip"}, "", "traces.zip", "b.json"},
+		{"in a folder", map[string]string{"in/x.json": trace("x"), "in/in/x.json": trace("deep")}, []string{"in"}, "", "in/x.json", "x.json"},
+		{"that a pattern matches", map[string]string{"in/x.json": trace("x"), "in/in/x.json": trace("deep")}, []string{"in/**/*.json"}, "", "in/x.json", "x.json"},
+		{"by a folder that is a link", map[string]string{"in/x.json": trace("x"), "in/in/x.json": trace("deep"), "there": "->."}, []string{"in"}, "there", "in/x.json", "x.json"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			put(t, ".", c.files)
+			before, err := os.ReadFile(c.not)
+			require.NoError(t, err)
+			_, err = os.Lstat(c.other)
+			isLink := err == nil
+			for range 2 { // what the first run made is its own
+				r := run(t, Config{Paths: c.paths, Out: cmp.Or(c.out, "."), Force: true})
+				var failed []string
+				for _, x := range r.Traces {
+					if x.Status == Failed {
+						failed = append(failed, x.Error)
+					}
+				}
+				n := 1
+				if isLink { // leads to an input, too
+					n = 2
+				}
+				require.Len(t, failed, n)
+				assert.Equal(t, c.not+": is an input of this batch as well; name another folder for the outputs", failed[0])
+				after, err := os.ReadFile(c.not)
+				require.NoError(t, err)
+				assert.Equal(t, string(before), string(after))
+				assert.FileExists(t, c.other)
+			}
+		})
+	}
+	// Beside its inputs a batch may lie, and replace what it made.
+	t.Run("beside", func(t *testing.T) {
+		t.Chdir(t.TempDir())
+		put(t, ".", map[string]string{"a/x.json": trace("x"), "b/x.json": trace("y")})
+		for range 2 {
+			r := run(t, Config{Paths: []string{"a/x.json", "b/x.json"}, Out: "a", Do: "info", Force: true})
+			assert.Equal(t, 2, r.Totals.OK)
+		}
+		t.Chdir(t.TempDir())
+		put(t, ".", map[string]string{"a/x.json": trace("x"), "b/x.json": trace("y")})
+		for range 2 {
+			r := run(t, Config{Paths: []string{"a", "b"}, Out: ".", Do: "info", Force: true})
+			assert.Equal(t, OK, outcomes(r)[filepath.Join("a", "x.json")], r.Traces)
+		}
+	})
+}
+
+// A batch that starts over and is killed knows what the one before made: it is no stranger's.
+func TestStartedOverAndKilled(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"a.json": trace("a"), "b.json": trace("b")})
+	run(t, Config{Paths: []string{in}, Out: out})
+	ctx, kill := context.WithCancel(t.Context())
+	_, err := Run(ctx, Config{Paths: []string{in}, Out: out, Do: DoRepair, Force: true, Jobs: 1, Work: func(ctx context.Context, _ *input.File, _ Job) (*report.Trace, error) {
+		kill()
+		return nil, ctx.Err()
+	}})
+	require.ErrorIs(t, err, context.Canceled)
+	r := run(t, Config{Paths: []string{in}, Out: out, Resume: true})
+	assert.Equal(t, 2, r.Totals.OK)
+}
+
+// A folder's name that looks like a pattern hides no shard's journal.
+func TestShardsInAFolderLikeAPattern(t *testing.T) {
+	in := t.TempDir()
+	put(t, in, map[string]string{"a.json": trace("a"), "b.json": trace("b")})
+	for _, name := range []string{"out[1]", "out["} {
+		out := filepath.Join(t.TempDir(), name)
+		for i := range 2 {
+			run(t, Config{Paths: []string{in}, Out: out, Shard: Shard{Index: i + 1, Count: 2}})
+		}
+		r := run(t, Config{Paths: []string{in}, Out: out, Resume: true, Work: func(context.Context, *input.File, Job) (*report.Trace, error) {
+			return nil, errors.New("made again")
+		}})
+		assert.Equal(t, 2, r.Totals.OK, name)
+	}
 }
 
 func TestShards(t *testing.T) {

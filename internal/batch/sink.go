@@ -177,10 +177,16 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 		left.sweep(s.path(s.shard.report() + e))
 	}
 	if force && !resume {
-		if err := f.Truncate(0); err != nil {
+		// What it made stays ours: a run that goes on where this one is killed may replace it.
+		begun := mine.begun
+		mine = newJournal()
+		mine.begun = begun
+		if g, err := s.compact(own, mine); err == nil {
+			f.Close()
+			f = g
+		} else if err := f.Truncate(0); err != nil {
 			return fail(err)
 		}
-		mine = newJournal()
 	} else {
 		if mine.swollen() {
 			if g, err := s.compact(own, mine); err == nil {
@@ -209,13 +215,14 @@ func (s *dirSink) others(own string, mine *journal) (*journal, error) {
 	if s.shard.Piece {
 		return mine, nil
 	}
-	names, err := filepath.Glob(s.state(journalBegin + "*" + journalEnd))
+	entries, err := os.ReadDir(s.state("")) // no pattern: the folder's own name may look like one
 	if err != nil {
 		return nil, err
 	}
 	all := newJournal()
-	for _, name := range names {
-		if name == own {
+	for _, e := range entries {
+		name := s.state(e.Name())
+		if name == own || !strings.HasPrefix(e.Name(), journalBegin) || !strings.HasSuffix(e.Name(), journalEnd) {
 			continue
 		}
 		f, err := os.Open(name)

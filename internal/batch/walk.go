@@ -620,20 +620,7 @@ func hasMeta(p string) bool { return strings.ContainsAny(p, "*?[") }
 // glob takes a pattern that the shell did not expand: *, ?, [...], and ** for any
 // number of folders. Outputs mirror the tree below the folder before the first of them.
 func (w *lister) glob(pattern string) bool {
-	slash := filepath.ToSlash(pattern)
-	parts := strings.Split(slash, "/")
-	n := 0
-	for n < len(parts) && !hasMeta(parts[n]) {
-		n++
-	}
-	base := strings.Join(parts[:n], "/")
-	switch {
-	case base == "" && strings.HasPrefix(slash, "/"):
-		base = "/"
-	case base == "":
-		base = "."
-	}
-	pats := parts[n:]
+	base, pats := splitPattern(pattern)
 	for _, p := range pats {
 		if _, err := path.Match(p, ""); err != nil {
 			return w.unlisted(pattern, fmt.Errorf("%s is not a pattern: %w", p, err))
@@ -663,6 +650,24 @@ func (w *lister) glob(pattern string) bool {
 		return w.unlisted(pattern, errors.New("nothing matches the pattern"))
 	}
 	return true
+}
+
+// splitPattern splits the folder before the first element that is a pattern off one.
+func splitPattern(pattern string) (base string, pats []string) {
+	slash := filepath.ToSlash(pattern)
+	parts := strings.Split(slash, "/")
+	n := 0
+	for n < len(parts) && !hasMeta(parts[n]) {
+		n++
+	}
+	base = strings.Join(parts[:n], "/")
+	switch {
+	case base == "" && strings.HasPrefix(slash, "/"):
+		base = "/"
+	case base == "":
+		base = "."
+	}
+	return base, parts[n:]
 }
 
 // matchElems matches the elements of a path. With partial, a path that can lead to a
