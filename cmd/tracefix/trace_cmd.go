@@ -114,6 +114,12 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 	if err := run.check(names); err != nil {
 		return err
 	}
+	if len(names) > 1 {
+		run.opts.Taken = map[string]bool{}
+		for _, name := range names {
+			run.opts.Taken[output.Place(name)] = true
+		}
+	}
 	failed, anyDamaged := 0, false
 	var all report.Traces
 	for _, name := range names {

@@ -153,6 +153,10 @@ type Options struct {
 	Measure  bool      // as in Call
 	Version  string
 
+	// Taken are the places of all inputs and of the outputs so far of a run with several traces: they
+	// are not replaced. nil: there is one trace.
+	Taken map[string]bool
+
 	Progress *report.Progress // is told how far the work is; nil: nobody asks
 }
 
@@ -288,6 +292,13 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 	if screen != nil && slices.Contains(binary, format) {
 		return report.UsageError{Err: fmt.Errorf("%s is binary, and standard output is a terminal; name a file with -o", format)}
 	}
+	place := ""
+	if o.Taken != nil {
+		place = output.Place(name)
+	}
+	if o.Taken[place] {
+		return report.UsageError{Err: fmt.Errorf("%s: is another input or output of this run; name another output with -o, for one input at a time", name)}
+	}
 	stdout := o.Stdout
 	if screen != nil && !slices.Contains(shown, format) {
 		stdout = text.ShownWriter(stdout)
@@ -329,6 +340,9 @@ func (c *Command) run(ctx context.Context, job Job, in *input.File, o *Options, 
 		if err := f.Commit(); err != nil {
 			return err
 		}
+	}
+	if o.Taken != nil {
+		o.Taken[place] = true
 	}
 	rep.Output = &report.Output{Name: name, Format: format, Bytes: out.Bytes()}
 	if note := noteOfSize(format, out.Bytes()); note != "" {

@@ -364,6 +364,16 @@ func sameTarget(a, b string) bool {
 	return os.IsNotExist(erra) && os.IsNotExist(errb) && place(a) == place(b)
 }
 
+// Place is the one name of what an output of that name would replace or become.
+func Place(name string) string {
+	if real, err := filepath.EvalSymlinks(name); err == nil {
+		if real, err = filepath.Abs(real); err == nil {
+			return real
+		}
+	}
+	return place(name)
+}
+
 // place is the one name of a file that is not there yet, whatever way leads to its folder.
 func place(name string) string {
 	dir, err := filepath.EvalSymlinks(filepath.Dir(name))
