@@ -644,7 +644,8 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	}
 	ours := r.journal.begun[it.out]
 	replace := r.Force || ours || r.Resume && !r.sink.eager()
-	if !replace && r.sink.exists(ctx, it.out) {
+	there := !replace && r.sink.exists(ctx, it.out)
+	if there && !r.Resume {
 		return nil, fmt.Errorf("%s: %w", it.out, output.ErrExists)
 	}
 	p, err := r.sink.place(it.out)
@@ -657,10 +658,20 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	if replace && r.reads().has(p, ours) {
 		return nil, fmt.Errorf("%s: is an input of this batch as well; name another folder for the outputs", it.out)
 	}
-	if err := r.begin(ctx, it); err != nil {
+	made := p
+	if there {
+		// The journal may lack what was made just before a machine went down. What would be made again
+		// tells: if it is the same, nothing is replaced.
+		made = filepath.Join(r.sink.temp(), "again", filepath.FromSlash(it.out))
+		if err := os.MkdirAll(filepath.Dir(made), 0o777); err != nil {
+			return nil, inTemp(r.sink.temp(), err)
+		}
+		defer os.Remove(made)
+	}
+	if err := r.begin(ctx, it, there); err != nil {
 		return nil, fmt.Errorf("the journal: %w", ofStore(err))
 	}
-	rep, err := r.Work(ctx, in, Job{Out: p, Format: r.Format, Force: replace})
+	rep, err := r.Work(ctx, in, Job{Out: made, Format: r.Format, Force: replace})
 	if rep != nil {
 		rep.Input.Name, rep.Input.Bytes = it.name, res.Input.Bytes
 		res.Trace = *rep
@@ -678,8 +689,11 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	}
 	if res.Output != nil {
 		res.Output.Name = it.out
-		if rec.Size, rec.SHA256, err = hashFile(p); err != nil {
+		if rec.Size, rec.SHA256, err = hashFile(made); err != nil {
 			return nil, err
+		}
+		if there && !r.sink.holds(ctx, rec) {
+			return nil, fmt.Errorf("%s: %w", it.out, output.ErrExists)
 		}
 		if err := r.sink.publish(ctx, it.out); err != nil {
 			return nil, ofStore(err)
@@ -708,8 +722,8 @@ func (r *runner) skipped(rec *record, res *Result, why string) *record {
 }
 
 // begin records that the work on an item begins, unless its group was told ahead.
-func (r *runner) begin(ctx context.Context, it *item) error {
-	f := fact{Begin: it.out}
+func (r *runner) begin(ctx context.Context, it *item, there bool) error {
+	f := fact{Begin: it.out, There: there}
 	if it.out != it.entry.Out {
 		f.In = it.entry.Out
 	}

@@ -13,6 +13,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 	"sync"
@@ -866,15 +867,82 @@ func TestJournalOutlivesATornLine(t *testing.T) {
 	p := filepath.Join(out, stateDir, "journal.ndjson")
 	whole, err := os.ReadFile(p)
 	require.NoError(t, err)
+	begun := len("{}\n") + bytes.IndexByte(whole[len("{}\n"):], '\n')
 	for n := 0; n <= len(whole); n += 7 {
 		require.NoError(t, os.WriteFile(p, whole[:n], 0o666))
 		put(t, out, map[string]string{".a.json.tracefix-0123abcd": "half"})
 		r := run(t, Config{Paths: []string{in}, Out: out, Resume: true, Force: true})
 		require.Equal(t, 2, r.Totals.OK, "%d of %d bytes", n, len(whole))
-		if n > 22 { // the line that says that a.json was begun is whole
+		if n > begun { // the line that says that a.json was begun is whole
 			assert.NoFileExists(t, filepath.Join(out, ".a.json.tracefix-0123abcd"))
 		}
 	}
+}
+
+// What a journal lacks, since the machine went down before it was on the disk, is made again and
+// compared: the same is taken, and anything else is somebody's.
+func TestJournalThatLacksItsEnd(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"a.json": trace("a"), "d/b.json": trace("b")})
+	run(t, Config{Paths: []string{in}, Out: out, Jobs: 1})
+	made := tree(t, out)
+	p := filepath.Join(out, stateDir, "journal.ndjson")
+	whole, err := os.ReadFile(p)
+	require.NoError(t, err)
+	for n := 1; n <= len(whole); n += 37 {
+		require.NoError(t, os.WriteFile(p, whole[:n], 0o666))
+		r := run(t, Config{Paths: []string{in}, Out: out, Resume: true})
+		require.Equal(t, 2, r.Totals.OK, "%d of %d bytes", n, len(whole))
+		require.Equal(t, made, tree(t, out))
+		require.Equal(t, "d/b.json", r.Traces[1].Output.Name)
+	}
+	for range 2 { // also for the run after the one that looked
+		require.NoError(t, os.WriteFile(p, []byte("{}\n"), 0o666))
+		put(t, out, map[string]string{"a.json": "somebody else's"})
+		for range 2 {
+			r := run(t, Config{Paths: []string{in}, Out: out, Resume: true})
+			require.Equal(t, 1, r.Totals.Failed)
+			assert.Equal(t, "a.json: "+output.ErrExists.Error(), r.Traces[0].Error)
+			assert.Equal(t, "somebody else's", tree(t, out)["a.json"])
+		}
+	}
+	left, err := os.ReadDir(filepath.Join(out, stateDir))
+	require.NoError(t, err)
+	assert.Len(t, left, 1, "the journal")
+}
+
+// A flipped bit in a journal changes nothing in the report of a run that goes on with it.
+func TestJournalThatIsHurt(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	put(t, in, map[string]string{"a.json": trace("CUT"), "b.json": trace("HURT")})
+	run(t, Config{Paths: []string{in}, Out: out, Jobs: 1})
+	p := filepath.Join(out, stateDir, "journal.ndjson")
+	whole, err := os.ReadFile(p)
+	require.NoError(t, err)
+	want, err := os.ReadFile(filepath.Join(out, reportName+rowsEnd))
+	require.NoError(t, err)
+	for at := range whole {
+		if at%19 != 0 && (whole[at] < '0' || whole[at] > '9' || at%3 != 0) {
+			continue
+		}
+		hurt := bytes.Clone(whole)
+		hurt[at] ^= 1
+		require.NoError(t, os.WriteFile(p, hurt, 0o666))
+		run(t, Config{Paths: []string{in}, Out: out, Resume: true})
+		got, err := os.ReadFile(filepath.Join(out, reportName+rowsEnd))
+		require.NoError(t, err)
+		require.Equal(t, string(want), string(got), "byte %d", at)
+	}
+	// Lines of older versions have no checksum.
+	old := regexp.MustCompile(`,"sum":"[0-9a-f]{8}"}`).ReplaceAll(whole, []byte("}"))
+	require.NotEqual(t, whole, old)
+	require.NoError(t, os.WriteFile(p, old, 0o666))
+	run(t, Config{Paths: []string{in}, Out: out, Resume: true, Work: func(context.Context, *input.File, Job) (*report.Trace, error) {
+		return nil, errors.New("made again")
+	}})
+	got, err := os.ReadFile(filepath.Join(out, reportName+rowsEnd))
+	require.NoError(t, err)
+	assert.Equal(t, string(want), string(got))
 }
 
 // A folder of outputs is read once, however many of them a batch began: to read it for each one

@@ -5,6 +5,8 @@ import (
 	"bytes"
 	"encoding/json" // reads what a killed run left: bytes that may be broken
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"io"
 	"maps"
 	"slices"
@@ -18,6 +20,8 @@ type fact struct {
 	// are: it stands in the journal before anything is done about it.
 	Begin string `json:"begin,omitempty"`
 	In    string `json:"in,omitempty"` // the archive, of a member that begins
+	// There says that the output is there, and may be somebody else's until it is done.
+	There bool `json:"there,omitempty"`
 	// In a compacted journal: how often it was at work when a run died, and how often that was
 	// with a member of it at work.
 	Times  int `json:"times,omitempty"`
@@ -58,7 +62,8 @@ type memberRecord struct {
 }
 
 // A journal is what earlier runs into the same folder did. It is append-only text:
-// one JSON line for each fact, and a line that a kill cut short is no fact.
+// one JSON line for each fact, and a line that a kill cut short, or that is not what was written, is
+// no fact.
 type journal struct {
 	done  map[string]*record
 	begun map[string]bool // outputs that are ours, finished or not
@@ -89,7 +94,7 @@ func (j *journal) load(r io.Reader) error {
 			return err
 		}
 		var f fact
-		if json.Unmarshal(bytes.TrimSpace(line), &f) == nil {
+		if line = bytes.TrimSpace(line); unhurt(line) && json.Unmarshal(line, &f) == nil {
 			j.add(&f)
 		}
 	}
@@ -123,7 +128,9 @@ func (j *journal) add(f *fact) {
 		j.begun[f.Begin] = true
 		j.tries[f.Begin], j.inside[f.Begin] = f.Times, f.Within
 	case f.Begin != "":
-		j.begun[f.Begin] = true
+		if !f.There {
+			j.begun[f.Begin] = true
+		}
 		if _, again := j.open[f.Begin]; !again {
 			j.open[f.Begin] = f.In
 			j.tries[f.Begin]++
@@ -182,10 +189,20 @@ func (j *journal) swollen() bool { return j.lines > 64+2*(len(j.done)+len(j.trie
 
 func (f fact) line() ([]byte, error) {
 	b, err := json.Marshal(f)
-	if err != nil {
-		return nil, err
+	if err != nil || f == (fact{}) {
+		return append(b, '\n'), err
 	}
-	return append(b, '\n'), nil
+	b = b[:len(b)-1]
+	return fmt.Appendf(b, sumForm+"\n", crc32.ChecksumIEEE(b)), nil
+}
+
+// sumForm is how a line ends: with the checksum of what is before that. Lines of older versions have none.
+const sumForm = `,"sum":"%08x"}`
+
+// unhurt reports whether a line is what was written.
+func unhurt(line []byte) bool {
+	at := len(line) - len(`,"sum":"01234567"}`)
+	return at < 0 || !bytes.HasPrefix(line[at:], []byte(`,"sum":"`)) || string(line[at:]) == fmt.Sprintf(sumForm, crc32.ChecksumIEEE(line[:at]))
 }
 
 func lines(facts ...fact) ([]byte, error) {
