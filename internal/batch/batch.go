@@ -139,7 +139,7 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(300))
 	defer relay.Reserve(c.Jobs - 1)()
 
-	r.sink, r.journal, r.reads = s, j, sync.OnceValue(r.findReads)
+	r.sink, r.journal, r.reads = s, j, r.findReads()
 	// The process may be ended before its workers are: what is at work did not kill it.
 	defer context.AfterFunc(ctx, func() { s.stop() })()
 	sum := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q", c.Version, c.Do, c.Format, c.Options))
@@ -190,7 +190,7 @@ type runner struct {
 	results []*Result
 	logErr  error // the first failure to write the journal
 
-	reads func() *reads
+	reads *reads
 
 	redone atomic.Int64 // traces that others had done: another version, or with other flags
 }
@@ -655,7 +655,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	if err := output.Check(p, &output.Options{Force: true, Inputs: []string{it.path}}); err != nil {
 		return nil, err
 	}
-	if replace && r.reads().has(p, ours) {
+	if replace && r.reads.has(p, ours) {
 		return nil, fmt.Errorf("%s: is an input of this batch as well; name another folder for the outputs", it.out)
 	}
 	made := p

@@ -3,6 +3,7 @@ package batch
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"encoding/json" // reads what a killed run left: bytes that may be broken
 	"errors"
 	"fmt"
@@ -159,29 +160,27 @@ func (j *journal) finish(out string) {
 	delete(j.open, out)
 }
 
-// facts are the lines that say the same as all that were read.
-func (j *journal) facts(yield func(fact) bool) {
-	if !yield(fact{}) {
-		return
+// short are lines that say the same as all that were read.
+func (j *journal) short() (all []byte, err error) {
+	say := func(f fact) {
+		b, ferr := f.line()
+		all, err = append(all, b...), cmp.Or(err, ferr)
 	}
+	say(fact{})
 	for _, out := range slices.Sorted(maps.Keys(j.done)) {
-		if !yield(fact{Done: j.done[out]}) {
-			return
-		}
+		say(fact{Done: j.done[out]})
 	}
 	for _, out := range slices.Sorted(maps.Keys(j.begun)) {
 		n := j.tries[out]
 		switch {
 		case n > 0:
-			if !yield(fact{Begin: out, Times: n, Within: j.inside[out]}) {
-				return
-			}
+			say(fact{Begin: out, Times: n, Within: j.inside[out]})
 		case j.done[out] == nil: // that it is ours
-			if !yield(fact{Begin: out}) || !yield(fact{End: out}) {
-				return
-			}
+			say(fact{Begin: out})
+			say(fact{End: out})
 		}
 	}
+	return all, err
 }
 
 // swollen reports whether a journal has far more lines than it needs.

@@ -247,7 +247,7 @@ func (s *dirSink) compact(name string, j *journal) (*os.File, error) {
 		return nil, err
 	}
 	fail := func(err error) (*os.File, error) { f.Close(); os.Remove(f.Name()); return nil, err }
-	b, err := lines(slices.Collect(j.facts)...)
+	b, err := j.short()
 	if err == nil {
 		_, err = f.Write(b)
 	}
@@ -569,7 +569,7 @@ func (s *storeSink) loadOne(ctx context.Context, j *journal, key string) error {
 
 // compact writes what a journal comes to as its next part, and removes the others.
 func (s *storeSink) compact(ctx context.Context, j *journal, parts []string) error {
-	b, err := lines(slices.Collect(j.facts)...)
+	b, err := j.short()
 	if err != nil {
 		return err
 	}
