@@ -350,6 +350,17 @@ func TestArgumentsAndGlobs(t *testing.T) {
 }
 
 // What stands on standard input in place of a list would be read as names: a piece of it may be "/".
+// A list that begins with a byte order mark has no name that does, unless there is a file of that name.
+func TestListWithAByteOrderMark(t *testing.T) {
+	t.Chdir(t.TempDir())
+	put(t, ".", map[string]string{"a.json": trace("a"), "b.json": trace("b"), "\ufeffa.json": trace("mark")})
+	for _, want := range []map[string]string{{"\ufeffa.json": OK, "b.json": OK}, {"a.json": OK, "b.json": OK}} {
+		r := run(t, Config{Paths: []string{"-"}, Out: t.TempDir(), Stdin: strings.NewReader("\ufeffa.json\r\nb.json\r\n")})
+		assert.Equal(t, want, outcomes(r))
+		_ = os.Remove("\ufeffa.json")
+	}
+}
+
 func TestNoList(t *testing.T) {
 	in := t.TempDir()
 	put(t, in, map[string]string{"a.json": trace("a"), "b.json": trace("b"), "[x].json": trace("x")})

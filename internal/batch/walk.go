@@ -260,6 +260,9 @@ func (w *lister) list() (bool, error) {
 	if err := noList(head); err != nil {
 		return false, err
 	}
+	if bytes.HasPrefix(head, input.BOM) && !isEntry(firstOf(head)) {
+		b.Discard(len(input.BOM)) // which Windows PowerShell writes
+	}
 	if bytes.IndexByte(head, 0) >= 0 {
 		s.Split(splitZero)
 	}
