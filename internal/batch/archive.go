@@ -391,7 +391,10 @@ func (w *walker) zipCut(f io.Reader, why error, name string, in folder, depth in
 			if told {
 				return true
 			}
-			return w.refuse(name, fmt.Errorf("zip: %w (the directory at its end is missing or broken, and no member could be read without it)", why))
+			if !errors.Is(why, zip.ErrFormat) { // begins so itself
+				why = fmt.Errorf("zip: %w", why)
+			}
+			return w.refuse(name, fmt.Errorf("%w: the directory at its end is missing or broken, and no member could be read without it; copy it again", why))
 		}
 		if n == maxMembers {
 			return w.refuse(name, fmt.Errorf("zip: more than %d members", maxMembers))

@@ -537,6 +537,44 @@ func TestArchivesThatAreNoneFail(t *testing.T) {
 	assert.Zero(t, r.Totals.Failed)
 }
 
+// Errors of members and of whole zips say once that they are of a zip, and what to do.
+func TestErrorsOfZips(t *testing.T) {
+	var streamed bytes.Buffer // sizes stand behind the data
+	w := zip.NewWriter(&streamed)
+	for _, name := range []string{"1.json", "2.json"} {
+		f, err := w.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+		require.NoError(t, err)
+		_, err = f.Write([]byte(trace(name)))
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	z := zipball(t, member{name: "1.json", content: trace("1")}, member{name: "2.json", content: trace("2")})
+	method := bytes.Clone(z)
+	method[bytes.LastIndex(z, []byte("PK\x01\x02"))+10] = 99
+	header := bytes.Clone(z)
+	header[bytes.LastIndex(z, []byte("PK\x03\x04"))] ^= 1
+	for _, c := range []struct {
+		name string
+		zip  []byte
+		want string
+	}{
+		{"method.zip", method, "zip: compression method 99 is not read; unpack it with another program first"},
+		{"header.zip", header, "zip: the member's own header is broken; copy the archive again"},
+		{"streamed.zip", streamed.Bytes()[:streamed.Len()-30], `zip: "1.json": its size is not known without the zip's directory; copy the archive again`},
+		{"cut.zip", z[:20], "zip: not a valid zip file: the directory at its end is missing or broken, and no member could be read without it; copy it again"},
+	} {
+		in := t.TempDir()
+		put(t, in, map[string]string{c.name: string(c.zip)})
+		var failed []string
+		for _, x := range run(t, Config{Paths: []string{in}, Out: t.TempDir()}).Traces {
+			if x.Status == Failed {
+				failed = append(failed, x.Error)
+			}
+		}
+		assert.Contains(t, failed, c.want, c.name)
+	}
+}
+
 // A zip is one also where its first header is broken, or a program stands before it.
 func TestZipWithoutItsHead(t *testing.T) {
 	z := zipball(t, member{name: "1.json", content: trace("1")}, member{name: "2.json", content: trace("2")})

@@ -95,6 +95,9 @@ func openMember(e *zip.File) (*zipMember, error) {
 type methodError uint16
 
 func (m methodError) Error() string {
+	if uint16(m) == zip.Store { // only where a header leaves it to what stands behind the data
+		return "its size is not known without the zip's directory; copy the archive again"
+	}
 	return fmt.Sprintf("compression method %d is not read; unpack it with another program first", uint16(m))
 }
 
