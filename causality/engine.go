@@ -194,6 +194,7 @@ type Engine struct {
 	flows   flows
 	segment Segment // handed out
 	hasIDs  bool
+	stacked bool // events other than samples have stacks
 	now     int64
 
 	elimination elimination
@@ -259,6 +260,7 @@ func (g *Engine) Add(e *Event) {
 	}
 	state := g.stateAt(t, e)
 	left := false
+	g.stacked = g.stacked || e.Kind != Sample && e.Stack != 0
 	switch {
 	case e.Cut:
 		g.cutOff(t)
@@ -346,7 +348,7 @@ func (g *Engine) rests(t *thread) bool {
 // shows reports whether t was last seen in a method of a role that its innermost scope called.
 func (g *Engine) shows(t *thread, r Role) bool {
 	for d := len(t.nodes) - 1; d > t.top().depth; d-- {
-		if g.o.Role(g.o.Tree.Frame(t.nodes[d])) == r {
+		if g.role(t.nodes[d]) == r {
 			return true
 		}
 	}
@@ -453,6 +455,10 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		}
 	}
 	over := g.over(t, same)
+	var was stacks.StackID // what the innermost shared frame called before
+	if live < len(t.nodes) {
+		was = t.nodes[live]
+	}
 	other := len(walk) > 0 && live < len(t.nodes) && same == live // where one method was called now another one is
 	t.nodes = t.nodes[:live]
 	for len(t.scopes) > 1 && t.top().depth >= same {
@@ -461,14 +467,18 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 	}
 	left = left && t.top().role == Dispatch
 	if other && !caught {
-		g.otherCall(t, live)
+		if top := t.top(); top.role == Captured && top.depth+1 == live && g.role(t.nodes[live-1]) == Captured && g.role(was) <= Steps && g.role(walk[len(walk)-1]) <= Steps {
+			g.renew(t, false) // it runs one callback: another one is another call's
+		} else {
+			g.otherCall(t, live)
+		}
 	}
 	if top := t.top(); top.role == Captured && (over || top.over) {
 		border := true // it only changes the flow: to the new one, or back from the old one
 		if d := top.depth + 1; d < live {
-			border = g.o.Role(tree.Frame(t.nodes[d])) >= Inside
+			border = g.role(t.nodes[d]) >= Inside
 		} else if d < depth {
-			border = g.o.Role(tree.Frame(walk[depth-1-d])) >= Inside
+			border = g.role(walk[depth-1-d]) >= Inside
 		}
 		border = border || caught
 		if over || !border {
@@ -481,7 +491,7 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		if d < same {
 			continue
 		}
-		r := g.o.Role(tree.Frame(walk[i]))
+		r := g.role(walk[i])
 		if top := t.top(); r == Plain && top.role == Dispatch && top.depth == d-1 {
 			r = Captured // what is queued is called by a method that is part of the pool's own in optimized code
 		}
@@ -491,6 +501,9 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 	}
 	return left
 }
+
+// role returns the role of the innermost frame of a stack.
+func (g *Engine) role(s stacks.StackID) Role { return g.o.Role(g.o.Tree.Frame(s)) }
 
 // otherCall is told that the frame below a depth calls another method where it called one before:
 // in a loop, or in another call of all that is around it. What is told of it from now on is not
@@ -541,7 +554,7 @@ func (g *Engine) renew(t *thread, over bool) {
 func (g *Engine) goesOn(t *thread) bool {
 	f := t.top().flow
 	for d := len(t.nodes) - 1; d > max(t.top().depth, 0); d-- {
-		if g.completes(t, d) || g.o.Role(g.o.Tree.Frame(t.nodes[d])) == AtOnce && (f.activity != nil || !f.known && !f.root) {
+		if g.completes(t, d) || g.role(t.nodes[d]) == AtOnce && (f.activity != nil || !f.known && !f.root) {
 			return true
 		}
 	}
@@ -551,11 +564,11 @@ func (g *Engine) goesOn(t *thread) bool {
 // completes reports whether the frame at a depth ends an async method. Optimized code often has that inside
 // the method itself, which then seems to call the task at once.
 func (g *Engine) completes(t *thread, d int) bool {
-	switch g.o.Role(g.o.Tree.Frame(t.nodes[d])) {
+	switch g.role(t.nodes[d]) {
 	case Completes:
 		return true
 	case Follows:
-		return d > 0 && g.o.Role(g.o.Tree.Frame(t.nodes[d-1])) == Steps
+		return d > 0 && g.role(t.nodes[d-1]) == Steps
 	}
 	return false
 }
@@ -584,7 +597,7 @@ func (g *Engine) enter(t *thread, depth int, r Role) {
 // first reports whether the innermost frame of t is called by nothing but what begins a thread.
 func (g *Engine) first(t *thread) bool {
 	for _, n := range t.nodes[:len(t.nodes)-1] {
-		if r := g.o.Role(g.o.Tree.Frame(n)); r != ThreadTop && r < Inside {
+		if r := g.role(n); r != ThreadTop && r < Inside {
 			return false
 		}
 	}
@@ -619,26 +632,49 @@ func (g *Engine) evidence(t *thread, e *Event) {
 // tell takes in that what runs in the scope s of t works for a. It reports whether e tells of that scope.
 func (g *Engine) tell(t *thread, s *scope, a *Activity, e *Event) bool {
 	switch f := s.flow; {
-	case !f.known && a == nil && e.Stack == 0 && len(t.nodes) > 0:
+	case !f.known && e.Stack == 0 && len(t.nodes) > 0 && (a == nil || g.stacked):
 		return false // the runtime wrote it where no code is called: before or behind this flow
 	case !f.known && f.first != 0 && a != nil && a.Started && a.Start > f.first:
 		// It began when this flow was under way, and not in it: another call has come to its place.
-		s.flow = g.flows.add(flow{activity: a, known: true})
+		t.replace(s, g.flows.add(flow{activity: a, known: true}))
 	case !f.known:
 		f.activity, f.known = a, true
 	case f.activity != a && f.activity.at(e.Time) != a.at(e.Time):
-		g.doubt(t, f.activity, a)
-		s.flow = g.flows.add(flow{activity: a, known: true})
+		is := g.flows.add(flow{activity: a, known: true})
+		if related(f.activity, a) {
+			s.flow = is
+		} else {
+			g.doubt(t, f.activity)
+			t.replace(s, is)
+		}
 	}
 	return true
 }
 
+// replace gives s another flow, and the calls around it that hand theirs to it.
+func (t *thread) replace(s *scope, is *flow) {
+	was, in := s.flow, false
+	for i := len(t.scopes) - 1; i > 0; i-- {
+		v := &t.scopes[i]
+		if in && (v.flow != was || v.role != Scoped && v.role != Captured) {
+			break
+		}
+		if in = in || v == s; in {
+			v.flow = is
+			if v.role != Scoped {
+				break
+			}
+		}
+	}
+	s.flow = is
+}
+
+// related reports whether one of two activities, or none, is below the other.
+func related(a, b *Activity) bool { return a.Below(b) && b != nil || b.Below(a) && a != nil }
+
 // doubt is called when the flow is another one than it seemed. Whose work was queued the thread
 // tells that queued it.
-func (g *Engine) doubt(t *thread, was, is *Activity) {
-	if was.Below(is) && is != nil || is.Below(was) && was != nil {
-		return
-	}
+func (g *Engine) doubt(t *thread, was *Activity) {
 	for i := max(t.proof, t.head); i < len(t.pieces); i++ {
 		if p := &t.pieces[i]; p.state != Queued && p.flow.known && p.flow.activity == was {
 			p.flow = g.flows.add(flow{born: p.from})
@@ -968,7 +1004,7 @@ func (g *Engine) writer(t *thread) int {
 		return t.top().depth
 	}
 	for i, n := range t.nodes {
-		if g.o.Role(g.o.Tree.Frame(n)) == Tracing {
+		if g.role(n) == Tracing {
 			return max(i-1, 0)
 		}
 	}

@@ -36,13 +36,14 @@ const (
 	frameTurns
 	framePark
 	frameLibrary
+	frameMoveOther
 )
 
 var frameRoles = map[stacks.FrameID]Role{
 	frameTop: ThreadTop, frameDispatch: Dispatch, frameRun: Captured, frameStart: Scoped, frameSetResult: Completes,
 	frameTracing: Tracing, frameSleep: Sleeps, frameMonitor: Locks, frameTaskWait: Waits,
 	frameMoveNext: Steps, frameRunContinuations: Follows, frameInside: Inside,
-	frameRunInline: AtOnce, frameTurns: Turns, framePark: Parks, frameLibrary: Library,
+	frameRunInline: AtOnce, frameTurns: Turns, framePark: Parks, frameLibrary: Library, frameMoveOther: Steps,
 }
 
 // A lab runs an Engine on events that a test writes down.
@@ -146,6 +147,97 @@ func TestAnEventWithoutAStackIsNotOfTheFlowBefore(t *testing.T) {
 		_, known, _ := l.workAt(ms)
 		assert.False(t, known, "at %d ms", ms)
 	}
+}
+
+func TestAnEventWithoutAStackMayBeOfTheNextWorkItem(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, append(item, frameUser)...) // 1
+	l.add(Event{Kind: Sample}, append(item, frameMoveNext)...)                                     // 2
+	l.add(Event{Kind: Sample}, append(item, frameMoveNext)...)                                     // 3
+	l.add(Event{ID: l.id(1)})                                                                      // 4: the next item calls a method for the first time
+	l.add(Event{ID: l.id(1)}, frameTop, frameDispatch, frameRun, frameUser)                        // 5: it
+	l.g.Finish()
+	_, known, _ := l.workAt(3)
+	assert.False(t, known)
+	a, known, _ := l.workAt(5)
+	require.True(t, known)
+	assert.Same(t, l.acts[1], a)
+}
+
+func TestAnEventWithoutAStackTellsWhereNoEventHasOne(t *testing.T) {
+	l := newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2})                          // 1
+	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameRun, frameMoveNext)                // 2
+	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameRun, frameMoveNext)                // 3
+	l.add(Event{ID: l.id(1)})                                                                   // 4
+	l.add(Event{Kind: Sample}, frameTop, frameDispatch, frameRun, frameMoveNext+100, frameUser) // 5
+	l.g.Finish()
+	a, known, _ := l.workAt(3)
+	require.True(t, known)
+	assert.Same(t, l.acts[1], a)
+}
+
+// Async methods whose state is an object, as all of a debug build, share the code that resumes them.
+func TestAnotherAsyncMethodIsAnotherCallOfWhatResumesIt(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, append(item, frameUser)...) // 1
+	l.add(Event{Kind: Start, ID: l.id(2), Name: "Request", Thread: 3}, append(item, frameUser)...) // 2
+	l.add(Event{ID: l.id(1)}, append(item, frameMoveNext)...)                                      // 3
+	l.add(Event{Kind: Sample}, append(item, frameMoveNext+100)...)                                 // 4: the same call
+	l.add(Event{Kind: Sample}, append(item, frameMoveOther)...)                                    // 5
+	l.add(Event{Kind: Sample}, append(item, frameMoveNext)...)                                     // 6
+	l.add(Event{ID: l.id(2)}, append(item, frameMoveNext+100, frameUser)...)                       // 7
+	l.g.Finish()
+	for ms, want := range map[int64]*Activity{4: l.acts[1], 5: nil, 6: l.acts[2]} {
+		a, known, _ := l.workAt(ms)
+		assert.Equal(t, want != nil, known, "at %d ms", ms)
+		assert.Same(t, want, a, "at %d ms", ms)
+	}
+}
+
+func TestTheCallsAroundAreInTheFlowTheyHandOn(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameMoveNext}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...) // 1
+	l.add(Event{Kind: Start, ID: l.id(2), Name: "Request", Thread: 3}, item...) // 2
+	l.add(Event{ID: l.id(1)}, item...)                                          // 3
+	// The pool has resumed the same method of another request, which calls one.
+	l.add(Event{ID: l.id(2)}, append(item, frameStart, frameMoveOther)...) // 4
+	l.add(Event{Kind: Sample}, item...)                                    // 5: that has returned
+	l.g.Finish()
+	a, known, _ := l.workAt(5)
+	require.True(t, known)
+	assert.Same(t, l.acts[2], a)
+}
+
+func TestAnActivityOfACallIsNotThatOfTheCallsAround(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameMoveNext}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...) // 1
+	l.add(Event{ID: l.id(1)}, item...)                                          // 2
+	l.add(Event{ID: l.id(1, 2)}, append(item, frameStart, frameMoveOther)...)   // 3: the start of it was lost
+	l.add(Event{Kind: Sample}, item...)                                         // 4
+	l.g.Finish()
+	a, known, _ := l.workAt(4)
+	require.True(t, known)
+	assert.Same(t, l.acts[1], a)
+}
+
+func TestWhoAwaitsInAnotherFlowDoesNotTellOfWhatEnds(t *testing.T) {
+	l := newLab(t)
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameMoveNext}
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...) // 1
+	l.add(Event{Kind: Start, ID: l.id(2), Name: "Request", Thread: 3}, item...) // 2
+	l.add(Event{ID: l.id(1)}, item...)                                          // 3
+	ended := append(item, frameSetResult)
+	l.add(Event{ID: l.id(2)}, append(ended, frameRun, frameMoveOther, frameStart, frameUser)...) // 4
+	l.add(Event{Kind: Sample}, ended...)                                                         // 5
+	l.g.Finish()
+	a, known, _ := l.workAt(5)
+	require.True(t, known)
+	assert.Same(t, l.acts[1], a)
 }
 
 func TestWhoAwaitsIsInTheFlowOfWhatEnds(t *testing.T) {
