@@ -646,6 +646,19 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 	}
 }
 
+// behind takes an event behind the end of its request, which tells of it no more than the CONNECT
+// of an attempt that goes on without it.
+func (b *Builder) behind(p *process, r *request, e *Event) {
+	switch e.Kind {
+	case RequestHeadersStart:
+		b.connect(p, r, e)
+	case ResponseHeadersStop:
+		if r.tunnel() != nil {
+			r.exchangeEvent(e)
+		}
+	}
+}
+
 // eventOwner finds the request that an event of System.Net.Http is about; nil if it tells nothing
 // about any, or not yet.
 func (b *Builder) eventOwner(p *process, th *thread, e *Event, h *[25]uint64, n int) *request {
@@ -653,7 +666,8 @@ func (b *Builder) eventOwner(p *process, th *thread, e *Event, h *[25]uint64, n 
 	if e.Kind == RequestStop {
 		r = b.stopOwner(p, th, e, h, n)
 	} else if r = b.owner(p, e, h, n); r != nil && !r.open && e.Kind != RequestLeftQueue {
-		return nil // behind its end: nothing to tell any more
+		b.behind(p, r, e)
+		return nil
 	}
 	switch {
 	case r != nil:
@@ -890,47 +904,57 @@ func (r *request) tunnel() *attempt {
 	return nil
 }
 
+// connect takes the start of headers if they are those of a CONNECT: the connection goes elsewhere
+// than the hop (section 7.3 a). It reports whether they are.
+func (b *Builder) connect(p *process, r *request, e *Event) bool {
+	h, t := r.hop(), e.Time
+	c := p.conns[e.Conn]
+	if !e.HasConn || c == nil || h.at.scheme == "http" || !c.elsewhere(&h.at) {
+		return false
+	}
+	a := c.attempt
+	if a == nil {
+		a = &attempt{owner: r, began: t, tunnel: unseen}
+		c.attempt = a
+	}
+	if a.owner != r {
+		a.owner = r
+	}
+	known := false
+	for _, x := range r.attempts {
+		known = known || x == a
+	}
+	if !known {
+		r.own(a)
+	}
+	r.tunnels = true
+	a.conn, a.proxy = nil, c
+	a.thread, a.last = e.Thread, t
+	if a.gone {
+		a.gone = false
+		p.attempts = append(p.attempts, a)
+	}
+	if !a.tunnel.begun() {
+		a.tunnel = interval{start: t, end: never}
+		a.proxyTLS, a.tls = a.tls, nil
+		h.queues = h.queues[:0] // the inner wait
+	} else {
+		a.tunnel.end = never
+	}
+	a.tunnelStatus = 0
+	c.used = true
+	return true
+}
+
 func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
+	if b.connect(p, r, e) {
+		return
+	}
 	h := r.hop()
 	t := e.Time
 	var c *connection
 	if e.HasConn {
 		c = p.conns[e.Conn]
-	}
-	// A CONNECT: the connection goes elsewhere than the hop (section 7.3 a).
-	if c != nil && h.at.scheme != "http" && c.elsewhere(&h.at) {
-		a := c.attempt
-		if a == nil {
-			a = &attempt{owner: r, began: t, tunnel: unseen}
-			c.attempt = a
-		}
-		if a.owner != r {
-			a.owner = r
-		}
-		known := false
-		for _, x := range r.attempts {
-			known = known || x == a
-		}
-		if !known {
-			r.own(a)
-		}
-		r.tunnels = true
-		a.conn, a.proxy = nil, c
-		a.thread, a.last = e.Thread, t
-		if a.gone {
-			a.gone = false
-			p.attempts = append(p.attempts, a)
-		}
-		if !a.tunnel.begun() {
-			a.tunnel = interval{start: t, end: never}
-			a.proxyTLS, a.tls = a.tls, nil
-			h.queues = h.queues[:0] // the inner wait
-		} else {
-			a.tunnel.end = never
-		}
-		a.tunnelStatus = 0
-		c.used = true
-		return
 	}
 	if x := h.last(); x != nil {
 		switch {

@@ -107,3 +107,79 @@ func TestServedErrorCause(t *testing.T) {
 	s.Outcome = httpphases.OK
 	assert.Empty(t, s.ErrorCause(), "it was handled")
 }
+
+// A CONNECT goes on without the request that it was begun for, and that gave up. Who is the first
+// to use the tunnel misses nothing.
+func TestTunnelOfWhoGaveUp(t *testing.T) {
+	for name, before := range map[string]bool{"while the proxy thinks": true, "while the proxy is connected to": false} {
+		t.Run(name, func(t *testing.T) {
+			rows := inSteps(false, func(step func(httpphases.Kind, httpphases.Event, ...uint32)) {
+				start := httpphases.Event{Scheme: "https", Host: "h", Port: 443, Text: "/", Major: 1, Minor: 1}
+				giveUp := func() {
+					step(httpphases.RequestLeftQueue, httpphases.Event{Millis: 2, Major: 1, Minor: 1}, 1, 1)
+					step(httpphases.RequestFailed, httpphases.Event{Text: "A task was canceled."}, 1, 1)
+					step(httpphases.RequestStop, httpphases.Event{Status: -1, HasStatus: true}, 1, 1)
+				}
+				step(httpphases.RequestStart, start, 1, 1)
+				step(httpphases.ConnectStart, httpphases.Event{Text: "127.0.0.1:8080"}, 1, 1, 1)
+				if !before {
+					giveUp()
+				}
+				step(httpphases.ConnectStop, httpphases.Event{}, 1, 1, 1)
+				step(httpphases.ConnectionEstablished, httpphases.Event{Conn: 5, HasConn: true, Scheme: "http", Host: "127.0.0.1", Port: 8080, Major: 1, Minor: 1}, 1, 1)
+				step(httpphases.RequestHeadersStart, httpphases.Event{Conn: 5, HasConn: true}, 1, 1, 2)
+				step(httpphases.RequestHeadersStop, httpphases.Event{}, 1, 1, 2)
+				if before {
+					giveUp()
+				}
+				step(httpphases.ResponseHeadersStart, httpphases.Event{}, 1, 1, 3)
+				step(httpphases.ResponseHeadersStop, httpphases.Event{Status: 200, HasStatus: true}, 1, 1, 3)
+				step(httpphases.HandshakeStart, httpphases.Event{Host: "h"}, 1, 1, 4)
+				step(httpphases.HandshakeStop, httpphases.Event{Status: 12288}, 1, 1, 4)
+				step(httpphases.ConnectionEstablished, httpphases.Event{Conn: 6, HasConn: true, Scheme: "https", Host: "h", Port: 443, Major: 1, Minor: 1}, 1)
+				step(httpphases.RequestStart, start, 1, 2)
+				step(httpphases.RequestHeadersStart, httpphases.Event{Conn: 6, HasConn: true}, 1, 2, 1)
+				step(httpphases.RequestHeadersStop, httpphases.Event{}, 1, 2, 1)
+				step(httpphases.ResponseHeadersStart, httpphases.Event{}, 1, 2, 2)
+				step(httpphases.ResponseHeadersStop, httpphases.Event{Status: 200, HasStatus: true}, 1, 2, 2)
+				step(httpphases.RequestStop, httpphases.Event{Status: 200, HasStatus: true}, 1, 2)
+			})
+			require.Len(t, rows, 2)
+			assert.Equal(t, httpphases.Canceled, rows[0].Outcome)
+			assert.Equal(t, httpphases.OK, rows[1].Outcome)
+			assert.Empty(t, rows[1].Missing)
+			require.NotNil(t, rows[1].Connection)
+			assert.Equal(t, "127.0.0.1:8080", rows[1].Connection.Proxy)
+			assert.Zero(t, rows[1].Marks())
+		})
+	}
+}
+
+// Who comes when a connection is there that nobody has used yet does not wait for one.
+func TestFirstOfAConnectionThatWaited(t *testing.T) {
+	for name, waited := range map[string]bool{"there before": true, "made meanwhile": false} {
+		t.Run(name, func(t *testing.T) {
+			rows := inSteps(true, func(step func(httpphases.Kind, httpphases.Event, ...uint32)) {
+				start := httpphases.Event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1}
+				if !waited {
+					step(httpphases.RequestStart, start, 1, 2)
+				}
+				step(httpphases.RequestStart, start, 1, 1)
+				step(httpphases.ConnectStart, httpphases.Event{Text: "127.0.0.1:80"}, 1, 1, 1)
+				step(httpphases.ConnectStop, httpphases.Event{}, 1, 1, 1)
+				step(httpphases.ConnectionEstablished, httpphases.Event{Conn: 5, HasConn: true, Scheme: "http", Host: "h", Port: 80, Major: 1, Minor: 1}, 1, 1)
+				if waited {
+					step(httpphases.RequestStart, start, 1, 2)
+				}
+				step(httpphases.RequestHeadersStart, httpphases.Event{Conn: 5, HasConn: true}, 1, 2, 1)
+				step(httpphases.RequestHeadersStop, httpphases.Event{}, 1, 2, 1)
+				step(httpphases.ResponseHeadersStart, httpphases.Event{}, 1, 2, 2)
+				step(httpphases.ResponseHeadersStop, httpphases.Event{Status: 200, HasStatus: true}, 1, 2, 2)
+				step(httpphases.RequestStop, httpphases.Event{Status: 200, HasStatus: true}, 1, 2)
+			})
+			require.NotEmpty(t, rows)
+			assert.Equal(t, uint32(2), rows[0].Path[1])
+			assert.Equal(t, waited, len(rows[0].Missing) == 0, rows[0].Missing)
+		})
+	}
+}

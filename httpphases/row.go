@@ -564,7 +564,7 @@ func (w *rowWriter) check() {
 			r.miss("a start below the request")
 		}
 	}
-	if w.b.lossy && x != nil && x.first && x.attempt != nil && len(h.queues) == 0 {
+	if w.b.lossy && x != nil && x.first && x.attempt != nil && len(h.queues) == 0 && !x.conn.waited(h.start) {
 		r.miss("RequestLeftQueue")
 	}
 }

@@ -164,6 +164,9 @@ func (c *connection) elsewhere(p *place) bool {
 		c.host != p.host && strings.IndexFunc(p.host, func(r rune) bool { return r >= utf8.RuneSelf }) < 0)
 }
 
+// waited reports whether c is known to have waited for somebody at a time: who joins then does not.
+func (c *connection) waited(t int64) bool { return c != nil && c.at != never && c.at < t }
+
 // A request is one that is in flight, or that ended a moment ago.
 type request struct {
 	id                 int
