@@ -183,6 +183,13 @@ func (b *Builder) connectAttempt(p *process, th *thread, e *Event, r *request, h
 
 // handshakeAttempt finds the attempt whose socket, or tunnel, TLS is started on.
 func (b *Builder) handshakeAttempt(p *process, th *thread, e *Event, r *request, h *[25]uint64, n int) *attempt {
+	if r != nil && r.lastThread == e.Thread {
+		if x := r.hop().last(); x != nil && x.resp.closed() && x.resp.end == r.last {
+			if a := r.connecting(); a != nil && a.tunnel.open() {
+				a.takes(x)
+			}
+		}
+	}
 	return b.likeliest(p, th, e, r, h, n, func(a *attempt) int {
 		if len(a.tls) > 0 || !(a.connected() || a.tunnel.closed() && !a.tunnel.failed) {
 			return -1

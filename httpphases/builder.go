@@ -704,7 +704,9 @@ func (r *request) exchangeEvent(e *Event) {
 			return
 		}
 		if x == nil || !x.headers.open() {
-			r.miss("a start of request headers")
+			if r.connecting() == nil {
+				r.miss("a start of request headers")
+			}
 			return
 		}
 		x.headers.end = t
@@ -724,13 +726,28 @@ func (r *request) exchangeEvent(e *Event) {
 		if r.tunnel() != nil {
 			return
 		}
+		if x != nil && x.resp.begun() {
+			a := r.connecting()
+			if a != nil && (!x.resp.closed() || r.body.begun()) {
+				return // the proxy's
+			}
+			if a != nil {
+				a.takes(x)
+			}
+		}
 		if x == nil || x.resp.begun() {
 			r.miss("request headers")
 			return
 		}
 		x.resp.start, x.ord[2] = t, ord
 	case ResponseHeadersStop:
-		if a := r.tunnel(); a != nil {
+		a := r.tunnel()
+		if a == nil && x != nil && (x.resp.closed() || e.Status == 407) {
+			if a = r.connecting(); a != nil && !x.resp.closed() {
+				x.unanswered()
+			}
+		}
+		if a != nil {
 			a.tunnel.end = t
 			a.answered(e.Status, e.HasStatus)
 			a.thread, a.last = e.Thread, t
@@ -889,19 +906,45 @@ func (r *request) liveAttempt() *attempt {
 	return nil
 }
 
-// tunnel returns the attempt of r whose CONNECT is being spoken.
-func (r *request) tunnel() *attempt {
+// connecting returns the attempt of r whose CONNECT is being spoken, perhaps beside an exchange
+// of r itself, which another connection serves meanwhile.
+func (r *request) connecting() *attempt {
 	if !r.tunnels {
 		return nil
 	}
 	for i := len(r.attempts) - 1; i >= 0; i-- {
 		if a := r.attempts[i]; a.conn == nil && a.tunnel.begun() && (a.tunnel.open() || a.tunnelStatus == 407) {
-			if x := r.hop().last(); x == nil || x.headers.start < a.tunnel.start {
-				return a
-			}
+			return a
 		}
 	}
 	return nil
+}
+
+// tunnel is connecting where no exchange has begun since.
+func (r *request) tunnel() *attempt {
+	a := r.connecting()
+	if a != nil {
+		if x := r.hop().last(); x != nil && x.headers.start >= a.tunnel.start {
+			return nil
+		}
+	}
+	return a
+}
+
+// takes gives the answer of x to the CONNECT of a beside it: events do not tell them apart, but
+// another answer follows, or TLS begins.
+func (a *attempt) takes(x *exchange) {
+	a.tunnel.end = x.resp.end
+	a.answered(x.status, x.hasStatus)
+	x.unanswered()
+}
+
+// unanswered takes the answer from x that is another's.
+func (x *exchange) unanswered() {
+	x.resp.end, x.status, x.hasStatus = never, 0, false
+	if x.conn == nil || x.conn.major < 2 { // else the wait for it has begun
+		x.resp.start, x.ord[2] = never, 0
+	}
 }
 
 // connect takes the start of headers if they are those of a CONNECT: the connection goes elsewhere

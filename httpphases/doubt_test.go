@@ -183,3 +183,66 @@ func TestFirstOfAConnectionThatWaited(t *testing.T) {
 		})
 	}
 }
+
+// A connection that another request gave back serves while a CONNECT is spoken for the same one: the
+// answers to both are of its activity, and no event names the connection of an answer.
+func TestAnswerBesideATunnel(t *testing.T) {
+	type at struct {
+		kind   httpphases.Kind
+		status int32
+		conn   int64
+	}
+	answer := func(status int32) []at {
+		return []at{{kind: httpphases.ResponseHeadersStart}, {kind: httpphases.ResponseHeadersStop, status: status}}
+	}
+	tls := at{kind: httpphases.HandshakeStart}
+	content, contentStop := at{kind: httpphases.ResponseContentStart}, at{kind: httpphases.ResponseContentStop}
+	for name, c := range map[string]struct {
+		steps [][]at
+		wait  int64 // ms
+	}{
+		"the tunnel is built first":   {[][]at{answer(200), {tls}, answer(404)}, 4},
+		"the tunnel is built last":    {[][]at{answer(404), {content}, answer(200), {contentStop, tls}}, 1},
+		"the proxy asks who it is":    {[][]at{answer(407), {{kind: httpphases.RequestHeadersStart, conn: 5}, {kind: httpphases.RequestHeadersStop}}, answer(200), {tls}, answer(404)}, 8},
+		"the proxy does not want to":  {[][]at{answer(503), answer(404)}, 3},
+		"the tunnel is not built yet": {[][]at{answer(404)}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ord := uint32(0)
+			rows := inSteps(false, func(step func(httpphases.Kind, httpphases.Event, ...uint32)) {
+				next := func(k httpphases.Kind, e httpphases.Event) {
+					if k != httpphases.RequestHeadersStop && k != httpphases.ResponseHeadersStop && k != httpphases.ConnectStop && k != httpphases.ResponseContentStop {
+						ord++
+					}
+					step(k, e, 1, 1, ord)
+				}
+				step(httpphases.RequestStart, httpphases.Event{Scheme: "https", Host: "h", Port: 443, Text: "/", Major: 1, Minor: 1}, 1, 1)
+				next(httpphases.ConnectStart, httpphases.Event{Text: "127.0.0.1:8080"})
+				next(httpphases.ConnectStop, httpphases.Event{})
+				step(httpphases.ConnectionEstablished, httpphases.Event{Conn: 5, HasConn: true, Scheme: "http", Host: "127.0.0.1", Port: 8080, Major: 1, Minor: 1}, 1, 1)
+				next(httpphases.RequestHeadersStart, httpphases.Event{Conn: 5, HasConn: true})
+				next(httpphases.RequestHeadersStop, httpphases.Event{})
+				step(httpphases.RequestLeftQueue, httpphases.Event{Millis: 6, Major: 1, Minor: 1}, 1, 1)
+				next(httpphases.RequestHeadersStart, httpphases.Event{Conn: 4, HasConn: true})
+				next(httpphases.RequestHeadersStop, httpphases.Event{})
+				for _, l := range c.steps {
+					for _, v := range l {
+						next(v.kind, httpphases.Event{Status: v.status, HasStatus: v.status != 0, Conn: v.conn, HasConn: v.conn != 0, Host: "h"})
+					}
+				}
+				step(httpphases.RequestStop, httpphases.Event{Status: 404, HasStatus: true}, 1, 1)
+			})
+			require.Len(t, rows, 1)
+			r := rows[0]
+			assert.Equal(t, httpphases.OK, r.Outcome)
+			assert.Empty(t, r.Missing)
+			assert.Equal(t, int64(4), r.Connection.ID)
+			for _, p := range r.Phases {
+				if p.Name == httpphases.Wait {
+					assert.Equal(t, c.wait*1e6, p.Duration)
+				}
+				assert.NotEqual(t, httpphases.Proxy, p.Name)
+			}
+		})
+	}
+}
