@@ -920,11 +920,11 @@ func (r *request) connecting() *attempt {
 	return nil
 }
 
-// tunnel is connecting where no exchange has begun since.
+// tunnel is connecting where no exchange has begun since, or begun since its attempt and got no answer.
 func (r *request) tunnel() *attempt {
 	a := r.connecting()
 	if a != nil {
-		if x := r.hop().last(); x != nil && x.headers.start >= a.tunnel.start {
+		if x := r.hop().last(); x != nil && (x.headers.start >= a.tunnel.start || x.headers.start > a.began && !x.resp.closed()) {
 			return nil
 		}
 	}
@@ -980,7 +980,14 @@ func (b *Builder) connect(p *process, r *request, e *Event) bool {
 	if !a.tunnel.begun() {
 		a.tunnel = interval{start: t, end: never}
 		a.proxyTLS, a.tls = a.tls, nil
-		h.queues = h.queues[:0] // the inner wait
+		// The inner wait goes, and one that an exchange followed stays.
+		n := 0
+		if x := h.last(); x != nil {
+			for n < len(h.queues) && h.queues[n].end <= x.headers.start {
+				n++
+			}
+		}
+		h.queues = h.queues[:n]
 	} else {
 		a.tunnel.end = never
 	}

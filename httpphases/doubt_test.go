@@ -1,6 +1,7 @@
 package httpphases_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -198,14 +199,17 @@ func TestAnswerBesideATunnel(t *testing.T) {
 	tls := at{kind: httpphases.HandshakeStart}
 	content, contentStop := at{kind: httpphases.ResponseContentStart}, at{kind: httpphases.ResponseContentStop}
 	for name, c := range map[string]struct {
+		late  bool // the CONNECT begins behind the exchange
 		steps [][]at
 		wait  int64 // ms
 	}{
-		"the tunnel is built first":   {[][]at{answer(200), {tls}, answer(404)}, 4},
-		"the tunnel is built last":    {[][]at{answer(404), {content}, answer(200), {contentStop, tls}}, 1},
-		"the proxy asks who it is":    {[][]at{answer(407), {{kind: httpphases.RequestHeadersStart, conn: 5}, {kind: httpphases.RequestHeadersStop}}, answer(200), {tls}, answer(404)}, 8},
-		"the proxy does not want to":  {[][]at{answer(503), answer(404)}, 3},
-		"the tunnel is not built yet": {[][]at{answer(404)}, 1},
+		"the tunnel is built first":   {false, [][]at{answer(200), {tls}, answer(404)}, 4},
+		"the tunnel is built last":    {false, [][]at{answer(404), {content}, answer(200), {contentStop, tls}}, 1},
+		"the proxy asks who it is":    {false, [][]at{answer(407), {{kind: httpphases.RequestHeadersStart, conn: 5}, {kind: httpphases.RequestHeadersStop}}, answer(200), {tls}, answer(404)}, 8},
+		"the proxy does not want to":  {false, [][]at{answer(503), answer(404)}, 3},
+		"the tunnel is not built yet": {false, [][]at{answer(404)}, 1},
+		"late, and built first":       {true, [][]at{answer(200), {tls}, answer(404)}, 7},
+		"late, and built last":        {true, [][]at{answer(404), {content}, answer(200), {contentStop, tls}}, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ord := uint32(0)
@@ -217,14 +221,24 @@ func TestAnswerBesideATunnel(t *testing.T) {
 					step(k, e, 1, 1, ord)
 				}
 				step(httpphases.RequestStart, httpphases.Event{Scheme: "https", Host: "h", Port: 443, Text: "/", Major: 1, Minor: 1}, 1, 1)
+				step(httpphases.ConnectionEstablished, httpphases.Event{Conn: 4, HasConn: true, Scheme: "https", Host: "h", Port: 443, Major: 1, Minor: 1}, 1)
 				next(httpphases.ConnectStart, httpphases.Event{Text: "127.0.0.1:8080"})
 				next(httpphases.ConnectStop, httpphases.Event{})
 				step(httpphases.ConnectionEstablished, httpphases.Event{Conn: 5, HasConn: true, Scheme: "http", Host: "127.0.0.1", Port: 8080, Major: 1, Minor: 1}, 1, 1)
-				next(httpphases.RequestHeadersStart, httpphases.Event{Conn: 5, HasConn: true})
-				next(httpphases.RequestHeadersStop, httpphases.Event{})
-				step(httpphases.RequestLeftQueue, httpphases.Event{Millis: 6, Major: 1, Minor: 1}, 1, 1)
+				connect := func() {
+					next(httpphases.RequestHeadersStart, httpphases.Event{Conn: 5, HasConn: true})
+					next(httpphases.RequestHeadersStop, httpphases.Event{})
+				}
+				if !c.late {
+					connect()
+				}
+				step(httpphases.RequestLeftQueue, httpphases.Event{Millis: 3, Major: 1, Minor: 1}, 1, 1)
 				next(httpphases.RequestHeadersStart, httpphases.Event{Conn: 4, HasConn: true})
 				next(httpphases.RequestHeadersStop, httpphases.Event{})
+				if c.late {
+					step(httpphases.RequestLeftQueue, httpphases.Event{Millis: 5, Major: 1, Minor: 1}, 1, 1)
+					connect()
+				}
 				for _, l := range c.steps {
 					for _, v := range l {
 						next(v.kind, httpphases.Event{Status: v.status, HasStatus: v.status != 0, Conn: v.conn, HasConn: v.conn != 0, Host: "h"})
@@ -237,12 +251,35 @@ func TestAnswerBesideATunnel(t *testing.T) {
 			assert.Equal(t, httpphases.OK, r.Outcome)
 			assert.Empty(t, r.Missing)
 			assert.Equal(t, int64(4), r.Connection.ID)
+			assert.Equal(t, httpphases.Queue, r.Phases[0].Name)
 			for _, p := range r.Phases {
 				if p.Name == httpphases.Wait {
 					assert.Equal(t, c.wait*1e6, p.Duration)
 				}
 				assert.NotEqual(t, httpphases.Proxy, p.Name)
 			}
+		})
+	}
+}
+
+// A number between the request and its answer is that of something that was lost, if it is not that
+// of an attempt.
+func TestNumbersBeforeTheAnswer(t *testing.T) {
+	for name, attempt := range map[string]bool{"of an attempt": true, "lost": false} {
+		t.Run(name, func(t *testing.T) {
+			rows := inSteps(true, func(step func(httpphases.Kind, httpphases.Event, ...uint32)) {
+				step(httpphases.RequestStart, httpphases.Event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 2}, 1, 1)
+				step(httpphases.RequestHeadersStart, httpphases.Event{Conn: 5, HasConn: true}, 1, 1, 1)
+				if attempt {
+					step(httpphases.ResolutionStart, httpphases.Event{Text: "h"}, 1, 1, 2)
+				}
+				step(httpphases.RequestHeadersStop, httpphases.Event{}, 1, 1, 1)
+				step(httpphases.ResponseHeadersStart, httpphases.Event{}, 1, 1, 3)
+				step(httpphases.ResponseHeadersStop, httpphases.Event{Status: 200, HasStatus: true}, 1, 1, 3)
+				step(httpphases.RequestStop, httpphases.Event{Status: 200, HasStatus: true}, 1, 1)
+			})
+			require.Len(t, rows, 1)
+			assert.Equal(t, attempt, slices.ContainsFunc(rows[0].Phases, func(p httpphases.Phase) bool { return p.Name == httpphases.Wait }))
 		})
 	}
 }

@@ -366,7 +366,7 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 	}
 	// A number missing between the last thing sent and the answer: something was
 	// sent that is not in the trace.
-	gap := w.b.lossy && x.ord[2] > 0 && x.ord[2] > max(x.ord[0], x.ord[1])+1
+	gap := w.b.lossy && r.skips(max(x.ord[0], x.ord[1])+1, x.ord[2])
 	switch {
 	case x.resp.end != never && x.resp.start == never, gap:
 		// The start of the answer is lost: how long was waited for it, too.
@@ -396,6 +396,15 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 	if x.resp.end != never {
 		w.out.HeadersAt = x.resp.end
 	}
+}
+
+// skips reports whether an activity directly below r is missing of those from one number to before
+// another. Attempts have numbers, too.
+func (r *request) skips(from, to uint32) bool {
+	if to >= 64 {
+		return from < to // no more are known
+	}
+	return from < to && ^r.ords&(1<<to-1)>>from != 0
 }
 
 func (x *exchange) out() Exchange {
