@@ -159,12 +159,14 @@ func (r *request) extends(host string) *attempt {
 
 // connectAttempt finds the attempt that a socket is opened for.
 func (b *Builder) connectAttempt(p *process, th *thread, e *Event, r *request, h *[25]uint64, n int) *attempt {
+	_, port := splitAddress(address(e.Text))
 	return b.likeliest(p, th, e, r, h, n, func(a *attempt) int {
 		if a.tunnel.begun() {
 			return -1
 		}
 		if t := a.lastTry(); t != nil {
-			if !t.failed || t.open() {
+			// The next address is of the same port, and without ids that of who still waits.
+			if _, is := splitAddress(t.address); !t.failed || t.open() || is != port || r == nil && a.owner != nil && !a.owner.open {
 				return -1
 			}
 		} else if len(a.dns) == 0 || a.dns[len(a.dns)-1].open() || a.dns[len(a.dns)-1].failed {

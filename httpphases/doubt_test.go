@@ -283,3 +283,42 @@ func TestNumbersBeforeTheAnswer(t *testing.T) {
 		})
 	}
 }
+
+// Without ids a socket is not the next try of an attempt that was over when its request was, nor of
+// one that goes to another port.
+func TestConnectWithoutIDs(t *testing.T) {
+	for name, address := range map[string]string{"the same port again": "127.0.0.1:80", "another port": "127.0.0.1:81"} {
+		t.Run(name, func(t *testing.T) {
+			var rows []*httpphases.Request
+			b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows = append(rows, r) }})
+			now := int64(0)
+			step := func(k httpphases.Kind, e httpphases.Event) {
+				now += 1e6
+				e.Kind, e.Time, e.Thread = k, now, 1
+				b.Add(&e)
+			}
+			fail := func() {
+				step(httpphases.RequestLeftQueue, httpphases.Event{Millis: 2, Major: 1, Minor: 1})
+				step(httpphases.RequestFailed, httpphases.Event{Text: "no"})
+				step(httpphases.RequestStop, httpphases.Event{Status: -1, HasStatus: true})
+			}
+			start := httpphases.Event{Scheme: "http", Host: "127.0.0.1", Port: 80, Text: "/", Major: 1, Minor: 1}
+			step(httpphases.RequestStart, start)
+			step(httpphases.ConnectStart, httpphases.Event{Text: "127.0.0.1:80"})
+			step(httpphases.ConnectFailed, httpphases.Event{Status: 10061})
+			step(httpphases.ConnectStop, httpphases.Event{})
+			fail()
+			step(httpphases.RequestStart, start)
+			step(httpphases.ConnectStart, httpphases.Event{Text: address})
+			from := now
+			fail()
+			b.Finish(now)
+			require.Len(t, rows, 2)
+			phases := rows[1].Phases
+			i := slices.IndexFunc(phases, func(p httpphases.Phase) bool { return p.Name == httpphases.Connect })
+			require.GreaterOrEqual(t, i, 0, phases)
+			assert.Equal(t, from, phases[i].Start)
+			assert.Empty(t, rows[1].Side)
+		})
+	}
+}
