@@ -50,8 +50,8 @@ func RoleOf(name string) Role {
 		case strings.HasPrefix(name, "Interop+"):
 			return interopRole(name)
 		case strings.HasPrefix(name, "Microsoft.Win32.SafeHandles."):
-			if strings.HasSuffix(name, "ThreadPoolValueTaskSource.System.Threading.IThreadPoolWorkItem.Execute") {
-				return Captured // as of QueueUserWorkItemCallback: reads and writes of a file
+			if strings.HasSuffix(name, ".Execute") {
+				return Captured // ThreadPoolValueTaskSource, as QueueUserWorkItemCallback: reads or writes a file
 			}
 			return Inside
 		case strings.HasSuffix(name, ".Execute"):

@@ -399,13 +399,8 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 }
 
 // skips reports whether an activity directly below r is missing of those from one number to before
-// another. Attempts have numbers, too.
-func (r *request) skips(from, to uint32) bool {
-	if to >= 64 {
-		return from < to // no more are known
-	}
-	return from < to && ^r.ords&(1<<to-1)>>from != 0
-}
+// another, up to 63. Attempts have numbers, too.
+func (r *request) skips(from, to uint32) bool { return from < to && ^r.ords&(1<<to-1)>>from != 0 }
 
 func (x *exchange) out() Exchange {
 	e := Exchange{From: x.headers.start, Sent: x.headers.end, Connection: x.connID}
