@@ -87,7 +87,7 @@ func ExampleFile_Explain() {
 	// Output:
 	// cpu 38ms
 	// other_side 870ms
-	// unknown 415ms
+	// unknown 414ms
 }
 
 // Activities ride on the reading of the samples: the file is read once.
