@@ -81,6 +81,14 @@ func (o *Options) warnBeyond(beyond bool) {
 	}
 }
 
+// warnNegative tells of stacks that weigh less than nothing, such as what became less in a comparison
+// of two profiles, where a format cannot hold that.
+func (o *Options) warnNegative(n int) {
+	if n > 0 {
+		o.warn("stacks that weigh less than nothing, which this format cannot show, and are left out: " + thousands(int64(n)))
+	}
+}
+
 // wants says whether a group of things is to be written.
 func (o *Options) wants(group string) bool {
 	return o.Tracks == nil || slices.Contains(o.Tracks, group)

@@ -74,6 +74,19 @@ func (f *flame) several(threads []*profile.Thread, weight int) bool {
 	return len(seen) > 1
 }
 
+// positive leaves out what weighs less than nothing: an area cannot show it, and what stands beside it
+// would be wider than its caller.
+func (f *flame) positive(o *Options) {
+	negative := 0
+	for i, v := range f.weights {
+		if v < 0 {
+			f.weights[i] = 0
+			negative++
+		}
+	}
+	o.warnNegative(negative)
+}
+
 // weighs reports whether a thread may have something by a weight; -1 is time.
 func weighs(th *profile.Thread, weight int) bool {
 	if weight < 0 {

@@ -35,6 +35,7 @@ func Folded(w io.Writer, p *profile.Profile, o Options) error {
 		}
 		f.add(th, root, weight, o.Counts)
 	}
+	f.positive(&o)
 	if f.changed > 0 {
 		o.warn("names changed, for folded stacks hold no semicolon, line break or faulty UTF-8: " + strconv.Itoa(f.changed))
 	}

@@ -37,6 +37,20 @@ func (g *weighedStacks) add(s weighedStack, amount float64) {
 	g.total += amount
 }
 
+// positive leaves out what weighs less than nothing, and returns how many stacks that are: speedscope refuses
+// a file that holds one.
+func (g *weighedStacks) positive() (negative int) {
+	g.total = 0
+	for i, v := range g.weight {
+		if v < 0 {
+			g.weight[i] = 0
+			negative++
+		}
+		g.total += g.weight[i]
+	}
+	return negative
+}
+
 // tooDeep returns how many frames g holds if that is out of proportion: spans that begin and never
 // end are stacks that are each one frame deeper than the last, and with the sum a file of 20,000 of
 // them took 562 MB instead of 1.5.
@@ -85,6 +99,7 @@ func speedscopeWeighed(w io.Writer, p *profile.Profile, o Options, weight int) e
 	all := newWeighedStacks(allThreads)
 	all.own = sumMember
 	var groups []*weighedStacks
+	negative := 0
 	for _, th := range o.threads(p) {
 		if !weighs(th, weight) {
 			continue
@@ -98,10 +113,14 @@ func speedscopeWeighed(w io.Writer, p *profile.Profile, o Options, weight int) e
 				s.leaf = frames.leaf(v.Name)
 			}
 			g.add(s, v.Amount)
-			all.add(s, v.Amount)
+		}
+		negative += g.positive()
+		for i, s := range g.stacks {
+			all.add(s, g.weight[i])
 		}
 		groups = append(groups, g)
 	}
+	o.warnNegative(negative)
 	slices.SortStableFunc(groups, func(a, b *weighedStacks) int { return cmp.Compare(b.total, a.total) })
 	if len(groups) != 1 {
 		groups = append([]*weighedStacks{all}, groups...)

@@ -36,6 +36,7 @@ func SVG(w io.Writer, p *profile.Profile, o Options) error {
 	for _, th := range o.threads(p) {
 		f.add(th, 0, weight, o.Counts)
 	}
+	f.positive(&o)
 	g := newFlameGraph(f)
 	title := "time"
 	if weight >= 0 {

@@ -2,6 +2,7 @@ package export
 
 import (
 	"bytes"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -69,4 +70,22 @@ func TestWeightAsTime(t *testing.T) {
 		})
 	}
 	require.ErrorIs(t, Chromium(&bytes.Buffer{}, weighing(profile.Bytes, 1), Options{Weights: []string{"alloc", profile.TimeWeight}}), ErrOneWeight)
+}
+
+// TestLessThanNothing: what weighs less than nothing, such as what became less between two profiles, is left
+// out where a format cannot hold it, and that is told. speedscope refuses a file with such a weight, and in a
+// picture what stands beside it would be wider than its caller.
+func TestLessThanNothing(t *testing.T) {
+	const warning = "stacks that weigh less than nothing, which this format cannot show, and are left out: 1"
+	write := func(format func(io.Writer, *profile.Profile, Options) error) string {
+		var out bytes.Buffer
+		warned := ""
+		require.NoError(t, format(&out, weighing(profile.Bytes, 100, -60, 30), Options{Weights: []string{"alloc"}, Warn: func(s string) { warned += s }}))
+		assert.Equal(t, warning, warned)
+		return out.String()
+	}
+	assert.Equal(t, "Main;Load;Order 130\n", write(Folded))
+	assert.Contains(t, write(Speedscope), `"startValue":0,"endValue":130,"samples":[`+"\n[1,0,2],\n[1,3,4]],"+`"weights":[130,0]}`)
+	assert.Contains(t, write(SVG), `<title>Main: 130 B, 100.0 %</title><rect x="10.0" y="34" width="1179.6"`)
+	assert.Contains(t, write(SVG), `<title>Load: 130 B, 100.0 %</title><rect x="10.0" y="50" width="1179.6"`)
 }

@@ -704,6 +704,7 @@ func TestWeighedNDJSON(t *testing.T) {
 		{name: "both", in: alloc + sample, asked: []string{profile.TimeWeight, "alloc"}, want: "alloc bytes T@3ms:8, 1 samples"},
 		{name: "without a unit", in: old, want: "value  T@1ms:8, 0 samples"},
 		{name: "another unit", in: alloc + strings.Replace(other, "bytes", "count", 1), want: "alloc bytes T@3ms:8, 0 samples", warned: 1},
+		{name: "too much", in: alloc + strings.Replace(other, ":4,", ":1e308,", 1), want: "alloc bytes T@3ms:8, 0 samples", warned: 1},
 		{name: "none such", in: alloc, asked: []string{"exceptions"}, err: "this ndjson holds no weight exceptions; it holds alloc (bytes)"},
 		{name: "no time", in: alloc, asked: []string{profile.TimeWeight}, err: "this ndjson holds no samples, whose time is asked for; it weighs alloc (bytes)"},
 	} {
