@@ -427,6 +427,32 @@ func TestExportsInBrowser(t *testing.T) {
 	}
 }
 
+// TestExportsOfExtremes: a picture that is taller than a canvas can be is saved smaller, and time without a frame
+// is in the files as it is in the page.
+func TestExportsOfExtremes(t *testing.T) {
+	tab := profile.NewTable()
+	deep := profile.StackID(0)
+	for i := range 4000 {
+		deep = tab.Push(deep, tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Name: "M" + strconv.Itoa(i%40)})}))
+	}
+	th := &profile.Thread{Process: &profile.Process{PID: 1}, TID: 2}
+	for i, stack := range []profile.StackID{0, deep, deep, 0} {
+		th.Samples.Append(profile.Sample{Time: int64(i) * 1e6, Stack: stack})
+	}
+	b := tracetest.NewBrowser(t, 1400, 900)
+	b.Open(pageFor(t, &profile.Profile{Table: tab, Threads: []*profile.Thread{th}, Processes: []*profile.Process{th.Process}, Meta: profile.Meta{Source: "deep.nettrace", End: 4e6}}), drawn)
+	saved := func(kind, what string) (content string) {
+		b.Eval(`tracefix.saved = null, tracefix.exports["`+kind+`"](), null`, nil)
+		b.Wait(`tracefix.saved`)
+		b.Eval(what, &content)
+		return content
+	}
+	assert.Equal(t, "PNG", saved("png", `tracefix.saved.content.arrayBuffer().then(a => String.fromCharCode(...new Uint8Array(a).slice(1, 4)))`))
+	assert.Contains(t, saved("folded", `tracefix.saved.content.slice(0, 50)`), "[no frames] 2000\n")
+	assert.Equal(t, "4000000/0/4000", saved("speedscope", `(p => [p.endValue, ...p.samples.map(s => s.length)].join("/"))(JSON.parse(tracefix.saved.content).profiles[0])`))
+	assert.Contains(t, saved("speedscope", `tracefix.saved.content.slice(-50)`), `"weights":[2000000,2000000]`)
+}
+
 // TestLimitsInBrowser shows what a trace lacks.
 func TestLimitsInBrowser(t *testing.T) {
 	b := tracetest.NewBrowser(t, 1400, 900)

@@ -15,7 +15,9 @@ function makeExports(app) {
     svg: () => save(stem + ".svg", "image/svg+xml", picture()),
     png: () => {
       const svg = picture(), image = new Image(), size = svg.match(/width="([\d.]+)" height="([\d.]+)"/);
-      image.onload = () => { const c = element("canvas", { width: size[1], height: size[2] }); c.getContext("2d").drawImage(image, 0, 0); c.toBlob(b => save(stem + ".png", "image/png", b)); };
+      // Browsers have no canvas that is larger; what is taller becomes smaller, as a whole.
+      const scale = Math.min(1, 32767 / size[1], 32767 / size[2]), [width, height] = [size[1], size[2]].map(v => Math.max(1, Math.floor(v * scale)));
+      image.onload = () => { const c = element("canvas", { width, height }); c.getContext("2d").drawImage(image, 0, 0, width, height); c.toBlob(b => save(stem + ".png", "image/png", b)); };
       image.src = "data:image/svg+xml," + encodeURIComponent(svg);
     },
   };

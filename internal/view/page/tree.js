@@ -284,13 +284,13 @@ function unknown(trace) {
   return rows.filter(r => r[1]);
 }
 
-// folded writes a selection as folded stacks with self time in microseconds.
+// folded writes a selection as folded stacks with self time in microseconds. Samples without a frame are time, too.
 function folded(tree, self, names) {
   const lines = [];
-  for (let i = 1; i < tree.size; i++) {
+  for (let i = 0; i < tree.size; i++) {
     const us = Math.round(self[i] / 1000);
     if (us <= 0) continue;
-    const path = [];
+    const path = i ? [] : ["[no frames]"];
     for (let n = i; n; n = tree.parent[n]) path.push(names[tree.method[n]].replace(/;/g, ","));
     lines.push(path.reverse().join(";") + " " + us);
   }
@@ -301,7 +301,7 @@ function folded(tree, self, names) {
 function speedscopeOf(tree, self, names, title) {
   const index = new Map(), frames = [], samples = [], weights = [];
   let end = 0;
-  for (let i = 1; i < tree.size; i++) {
+  for (let i = 0; i < tree.size; i++) {
     if (self[i] <= 0) continue;
     const path = [];
     for (let n = i; n; n = tree.parent[n]) {
