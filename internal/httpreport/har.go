@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -197,10 +198,12 @@ func harTimings(h *harHop) timings {
 	a, z := h.start, h.end
 	t := timings{dns: -1, connect: -1, ssl: -1}
 	b, sent, f := int64(-1), int64(-1), int64(-1)
+	var sends []int64 // when each exchange began
 	for i := range h.phases {
 		switch p := &h.phases[i]; p.Name {
 		case httpphases.RequestHeaders:
 			b, sent, f = p.Start, p.End(), -1 // the last exchange counts
+			sends = append(sends, p.Start)
 		case httpphases.RequestContent:
 			if b >= 0 {
 				sent = max(sent, p.End())
@@ -216,7 +219,7 @@ func harTimings(h *harHop) timings {
 	if b < 0 {
 		b = z
 	}
-	var connectFrom, connectTo int64 = -1, -1
+	connects := map[int][2]int64{} // by the exchanges before: from the first step of a connection to the last
 	for i := range h.phases {
 		p := &h.phases[i]
 		start, end := max(p.Start, a), min(p.End(), b)
@@ -227,17 +230,19 @@ func harTimings(h *harHop) timings {
 		case httpphases.DNS:
 			t.dns = max(t.dns, 0) + end - start
 		case httpphases.Connect, httpphases.TLS, httpphases.Proxy:
-			if connectFrom < 0 || start < connectFrom {
-				connectFrom = start
+			before, _ := slices.BinarySearch(sends, p.Start)
+			c, ok := connects[before]
+			if !ok {
+				c = [2]int64{start, end}
 			}
-			connectTo = max(connectTo, end)
+			connects[before] = [2]int64{min(c[0], start), max(c[1], end)}
 			if p.Name == httpphases.TLS {
 				t.ssl = max(t.ssl, 0) + end - start
 			}
 		}
 	}
-	if connectFrom >= 0 {
-		t.connect = connectTo - connectFrom
+	for _, c := range connects {
+		t.connect = max(t.connect, 0) + c[1] - c[0]
 	}
 	t.blocked = b - a - max(t.dns, 0) - max(t.connect, 0)
 	if t.blocked < 0 {
@@ -410,14 +415,11 @@ func empty(o *object, keys ...string) {
 
 func (w *harWriter) Close(s *Summary) error {
 	w.str("\n]")
-	comment := ""
+	notes := s.Notes
 	if w.o.Start.IsZero() {
-		comment = "The trace does not tell the time of day: times begin at year 1."
+		notes = append([]string{"The trace does not tell the time of day: times begin at year 1."}, notes...)
 	}
-	for _, n := range s.Notes {
-		comment += n + " "
-	}
-	if comment != "" {
+	if comment := strings.Join(notes, " "); comment != "" {
 		w.str(`,"comment":`)
 		w.b = text.AppendJSON(w.b, comment)
 	}

@@ -33,6 +33,11 @@ func TestHARTimings(t *testing.T) {
 		"a look-up inside the connect counts once": {[]phase{
 			{Name: httpphases.Connect, Start: 100, Duration: 20}, {Name: httpphases.DNS, Start: 100, Duration: 15}, {Name: httpphases.RequestHeaders, Start: 120, Duration: 80},
 		}, false, timings{dns: 15, connect: 5, ssl: -1, send: 80}},
+		"a second exchange on a connection of its own": {[]phase{
+			{Name: httpphases.DNS, Start: 100, Duration: 2}, {Name: httpphases.Connect, Start: 102, Duration: 5}, {Name: httpphases.RequestHeaders, Start: 110, Duration: 1},
+			{Name: httpphases.Wait, Start: 111, Duration: 29}, {Name: httpphases.DNS, Start: 140, Duration: 1}, {Name: httpphases.Connect, Start: 141, Duration: 4},
+			{Name: httpphases.RequestHeaders, Start: 150, Duration: 1}, {Name: httpphases.Wait, Start: 151, Duration: 40}, {Name: httpphases.ResponseHeaders, Start: 191, Duration: 9},
+		}, false, timings{blocked: 38, dns: 3, connect: 9, ssl: -1, send: 1, wait: 40, receive: 9}},
 		"a connection that went on beside": {[]phase{
 			{Name: httpphases.Connect, Start: 90, Duration: 200}, {Name: httpphases.RequestHeaders, Start: 150, Duration: 50},
 		}, false, timings{dns: -1, connect: 50, ssl: -1, send: 50}},

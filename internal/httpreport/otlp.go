@@ -262,18 +262,23 @@ func (w *otlpWriter) phases(r *httpphases.Request, h *harHop, n int, of *span, h
 	server := joinAuthority(host, port)
 	key := func(what string) string { return what + strconv.Itoa(n) }
 	waits := of.id // the parent of what a queue contains
-	setup := ""
-	for i, p := range nest(h.phases, h.end) {
-		if p.Name == httpphases.RedirectHop {
+	setup, setups := "", 0
+	list := nest(h.phases, h.end)
+	for i, p := range list {
+		switch {
+		case p.Name == httpphases.RedirectHop:
 			continue
+		case exchanges(&p): // another one, such as that with credentials, may wait again, and open another connection
+			setup, waits = "", of.id
 		}
 		id, parent := w.spanID(r, key("phase"), i), of.id
 		name := spanNames[p.Name]
 		opens := p.Name >= httpphases.DNS && p.Name <= httpphases.TLS
 		if opens {
 			if setup == "" {
-				setup = w.spanID(r, key("setup"), 0)
-				s := w.begin(of.trace, setup, waits, "HTTP connection_setup "+server, kindInternal, p.Start, setupEnd(h))
+				setup = w.spanID(r, key("setup"), setups)
+				setups++
+				s := w.begin(of.trace, setup, waits, "HTTP connection_setup "+server, kindInternal, p.Start, setupEnd(list[i:]))
 				if c := h.conn; c != nil {
 					s.a.Text("network.peer.address", c.Remote)
 				}
@@ -339,10 +344,19 @@ func (w *otlpWriter) about(r *httpphases.Request, h *harHop, s *span, p *httppha
 	}
 }
 
-// setupEnd is the end of what opened the connection of a hop.
-func setupEnd(h *harHop) int64 {
-	end := h.start
-	for _, p := range nest(h.phases, h.end) {
+// exchanges reports whether a phase is of a connection that is open: what opened it is over.
+func exchanges(p *httpphases.Phase) bool {
+	return p.Name >= httpphases.RequestHeaders && p.Name <= httpphases.ResponseContent
+}
+
+// setupEnd is the end of what opens a connection, of which the first phase is the first one of list.
+func setupEnd(list []httpphases.Phase) int64 {
+	end := list[0].Start
+	for i := range list {
+		p := &list[i]
+		if exchanges(p) {
+			break
+		}
 		if p.Name >= httpphases.DNS && p.Name <= httpphases.TLS {
 			end = max(end, p.End())
 		}

@@ -1,0 +1,48 @@
+package httpreport
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// TestOTLPOfTwoExchanges: a request that is sent twice and opens a connection each time has two spans of that,
+// each within the wait for it.
+func TestOTLPOfTwoExchanges(t *testing.T) {
+	type phase = httpphases.Phase
+	var out strings.Builder
+	w := newOTLP(&out, &Options{Source: "a.nettrace"})
+	require.NoError(t, w.Request(&httpphases.Request{
+		ID: 1, Method: "GET", Scheme: "http", Host: "shop", Port: 80, Status: 200, Start: 100, Duration: 100, HasDuration: true, RequestBytes: -1,
+		Phases: []phase{
+			{Name: httpphases.Queue, Start: 100, Duration: 10}, {Name: httpphases.DNS, Start: 101, Duration: 2}, {Name: httpphases.Connect, Start: 104, Duration: 5},
+			{Name: httpphases.RequestHeaders, Start: 111, Duration: 1}, {Name: httpphases.Wait, Start: 112, Duration: 28},
+			{Name: httpphases.Queue, Start: 141, Duration: 8}, {Name: httpphases.DNS, Start: 142, Duration: 1}, {Name: httpphases.Connect, Start: 143, Duration: 5},
+			{Name: httpphases.RequestHeaders, Start: 150, Duration: 1}, {Name: httpphases.Wait, Start: 151, Duration: 40},
+			{Name: httpphases.Connect, Start: 192, Duration: 1},
+		},
+	}))
+	require.NoError(t, w.Close(&Summary{}))
+	type span struct {
+		SpanID, ParentSpanID, Name         string
+		StartTimeUnixNano, EndTimeUnixNano string
+	}
+	var got struct {
+		ResourceSpans []struct{ ScopeSpans []struct{ Spans []span } }
+	}
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &got))
+	spans, times := map[string]span{}, []string{}
+	for _, s := range got.ResourceSpans[0].ScopeSpans[0].Spans {
+		assert.NotContains(t, spans, s.SpanID)
+		spans[s.SpanID] = s
+		if p := spans[s.ParentSpanID]; s.Name == "HTTP connection_setup shop:80" {
+			times = append(times, s.StartTimeUnixNano+" "+s.EndTimeUnixNano+" in "+p.StartTimeUnixNano+" "+p.EndTimeUnixNano)
+		}
+	}
+	assert.Equal(t, []string{"101 109 in 100 110", "142 148 in 141 149", "192 193 in 100 200"}, times)
+}
