@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/netip"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -198,12 +197,10 @@ func harTimings(h *harHop) timings {
 	a, z := h.start, h.end
 	t := timings{dns: -1, connect: -1, ssl: -1}
 	b, sent, f := int64(-1), int64(-1), int64(-1)
-	var sends []int64 // when each exchange began
 	for i := range h.phases {
 		switch p := &h.phases[i]; p.Name {
 		case httpphases.RequestHeaders:
 			b, sent, f = p.Start, p.End(), -1 // the last exchange counts
-			sends = append(sends, p.Start)
 		case httpphases.RequestContent:
 			if b >= 0 {
 				sent = max(sent, p.End())
@@ -219,7 +216,13 @@ func harTimings(h *harHop) timings {
 	if b < 0 {
 		b = z
 	}
-	connects := map[int][2]int64{} // by the exchanges before: from the first step of a connection to the last
+	var connectFrom, connectTo int64 = -1, -1
+	connected := func() {
+		if connectFrom >= 0 {
+			t.connect = max(t.connect, 0) + connectTo - connectFrom
+			connectFrom = -1
+		}
+	}
 	for i := range h.phases {
 		p := &h.phases[i]
 		start, end := max(p.Start, a), min(p.End(), b)
@@ -230,20 +233,18 @@ func harTimings(h *harHop) timings {
 		case httpphases.DNS:
 			t.dns = max(t.dns, 0) + end - start
 		case httpphases.Connect, httpphases.TLS, httpphases.Proxy:
-			before, _ := slices.BinarySearch(sends, p.Start)
-			c, ok := connects[before]
-			if !ok {
-				c = [2]int64{start, end}
+			if connectFrom < 0 {
+				connectFrom, connectTo = start, end
 			}
-			connects[before] = [2]int64{min(c[0], start), max(c[1], end)}
+			connectFrom, connectTo = min(connectFrom, start), max(connectTo, end)
 			if p.Name == httpphases.TLS {
 				t.ssl = max(t.ssl, 0) + end - start
 			}
+		case httpphases.RequestHeaders: // what opens a connection from here on is for another exchange
+			connected()
 		}
 	}
-	for _, c := range connects {
-		t.connect = max(t.connect, 0) + c[1] - c[0]
-	}
+	connected()
 	t.blocked = b - a - max(t.dns, 0) - max(t.connect, 0)
 	if t.blocked < 0 {
 		// A lookup inside the connect: count it once.

@@ -2,10 +2,12 @@ package httpreport
 
 import (
 	"io"
+	"slices"
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/relay"
+	"github.com/tracefix/tracefix/internal/spool"
 )
 
 // flushSize is what is written at once.
@@ -34,6 +36,31 @@ func (o *out) flush() error {
 }
 
 func (o *out) str(s string) { o.b = append(o.b, s...) }
+
+// aside is text that is written behind what comes later: that of requests which were served.
+type aside struct{ log spool.Log }
+
+func newAside(o *Options) *aside { return &aside{spool.LogIn(o.Spool, 1<<20)} }
+
+// Write implements io.Writer.
+func (a *aside) Write(b []byte) (int, error) {
+	a.log.Add(b)
+	return len(b), nil
+}
+
+// copyTo writes all of it to o.
+func (a *aside) copyTo(o *out) error {
+	a.log.Done()
+	for at, end := int64(0), a.log.Len(); at < end; {
+		if err := o.flush(); err != nil {
+			return err
+		}
+		o.b = slices.Grow(o.b, flushSize)[:min(flushSize, end-at)]
+		a.log.Get(o.b, at)
+		at += int64(len(o.b))
+	}
+	return a.log.Err()
+}
 
 // An ndjsonWriter makes the lines of several batches of requests at once.
 type ndjsonWriter struct{ line *relay.Line[rows] }
@@ -101,12 +128,14 @@ func Abandon(w Writer) {
 // latter wait until the former are written.
 type jsonWriter struct {
 	out
-	n       int
-	servers []*httpphases.ServerRequest
+	n      int
+	served out
+	later  *aside // what served writes to
 }
 
-func newJSON(w io.Writer, _ *Options) Writer {
-	j := &jsonWriter{out: out{w: w}}
+func newJSON(w io.Writer, o *Options) Writer {
+	j := &jsonWriter{out: out{w: w}, later: newAside(o)}
+	j.served.w = j.later
 	j.str("{\"requests\":[")
 	return j
 }
@@ -121,22 +150,19 @@ func (w *jsonWriter) Request(r *httpphases.Request) error {
 }
 
 func (w *jsonWriter) Server(s *httpphases.ServerRequest) error {
-	w.servers = append(w.servers, s)
-	return nil
+	if len(w.served.b) > 0 || w.later.log.Len() > 0 {
+		w.served.str(",")
+	}
+	w.served.b = AppendServerRequest(append(w.served.b, '\n'), s)
+	return w.served.flushed()
 }
 
 func (w *jsonWriter) Close(s *Summary) error {
 	w.str("\n]")
-	if len(w.servers) > 0 {
+	if _ = w.served.flush(); w.later.log.Len() > 0 {
 		w.str(",\n\"server_requests\":[")
-		for i, q := range w.servers {
-			if i > 0 {
-				w.str(",")
-			}
-			w.b = AppendServerRequest(append(w.b, '\n'), q)
-			if err := w.flushed(); err != nil {
-				return err
-			}
+		if err := w.later.copyTo(&w.out); err != nil {
+			return err
 		}
 		w.str("\n]")
 	}

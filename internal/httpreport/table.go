@@ -24,7 +24,8 @@ type tableWriter struct {
 	out
 	o     *Options
 	n     int
-	serve []*httpphases.ServerRequest
+	serve *tableWriter // of what was served, whose lines stand behind the others; nil: nothing was
+	later *aside       // what that writes to
 
 	held    []tableRow // while holding
 	holding bool
@@ -402,8 +403,14 @@ func (t urlText) fit(width int) string {
 }
 
 func (w *tableWriter) Server(s *httpphases.ServerRequest) error {
-	w.serve = append(w.serve, s)
-	return nil
+	if w.serve == nil {
+		w.later = newAside(w.o)
+		w.serve = &tableWriter{out: out{w: w.later}, o: w.o}
+	}
+	w.serve.n++
+	w.serve.served(s)
+	w.serve.explain(s.Why, s.Start, s.Duration)
+	return w.serve.flushed()
 }
 
 func (w *tableWriter) served(q *httpphases.ServerRequest) {
@@ -449,20 +456,18 @@ func (w *tableWriter) Close(s *Summary) error {
 		w.str(fmt.Sprintf("Slowest %d of %s. --sort start: all; --id N --explain: why one was slow.\n\n", s.Shown, report.Count(s.Matched)))
 	}
 	w.show()
-	if len(w.serve) > 0 {
+	all := w.n
+	if w.serve != nil {
+		all += w.serve.n
 		if w.n > 0 {
 			w.str("\n")
 		}
 		w.str("    id     start served    total    client  method path   (times in ms)\n")
-		for _, q := range w.serve {
-			w.served(q)
-			w.explain(q.Why, q.Start, q.Duration)
-			if err := w.flushed(); err != nil {
-				return err
-			}
+		if err := cmp.Or(w.serve.flush(), w.later.copyTo(&w.out)); err != nil {
+			return err
 		}
 	}
-	if !w.o.Totals && w.n+len(w.serve) > 0 {
+	if !w.o.Totals && all > 0 {
 		w.str("\n")
 		w.totals(s)
 	}

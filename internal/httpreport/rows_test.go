@@ -1,0 +1,48 @@
+package httpreport
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/profile"
+)
+
+// TestServedRequestsAreSetAside: what was served stands behind what was made, and waits for that on disk, so that
+// a service with millions of requests needs no memory for each.
+func TestServedRequestsAreSetAside(t *testing.T) {
+	const n = 20000
+	write := func(f string, s *profile.Spool) (string, error) {
+		var out bytes.Buffer
+		w := Lookup(f).New(&out, &Options{Spool: s})
+		for i := range n {
+			require.NoError(t, w.Server(&httpphases.ServerRequest{ID: 2*i + 1, Method: "GET", Target: "/orders/" + strings.Repeat("x", 50), Status: 200, HasDuration: true}))
+			if i%1000 == 0 {
+				require.NoError(t, w.Request(&httpphases.Request{ID: 2*i + 2, Method: "GET", Host: "shop", HasDuration: true}))
+			}
+		}
+		err := w.Close(&Summary{Requests: n / 1000, Servers: n})
+		return out.String(), err
+	}
+	for _, f := range []string{"table", "json"} {
+		want, err := write(f, nil)
+		require.NoError(t, err)
+		file, err := os.CreateTemp(t.TempDir(), "")
+		require.NoError(t, err)
+		s := &profile.Spool{Memory: 1, Create: func() (profile.SpoolFile, error) { return file, nil }}
+		got, err := write(f, s)
+		require.NoError(t, err)
+		assert.True(t, s.InUse(), f)
+		assert.Equal(t, n, strings.Count(got, "/orders/"), f)
+		assert.True(t, want == got, f)
+		require.NoError(t, file.Close())
+		_, err = write(f, &profile.Spool{Memory: 1, Create: func() (profile.SpoolFile, error) { return tracetest.Unreadable{}, nil }})
+		require.Error(t, err, f)
+	}
+}
