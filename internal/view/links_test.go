@@ -1,11 +1,13 @@
 package view_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // paste opens another link to the page that is open.
@@ -47,6 +49,28 @@ func TestLinksInBrowser(t *testing.T) {
 	assert.Equal(t, []string{"Mod,ule", "Other"}, hidden(), "commas of names")
 	paste(t, b, "#hide=Other,More")
 	assert.Equal(t, []string{"Other", "More"}, hidden(), "links of old")
+}
+
+// A link of a thread selects it alone, also where another process had its number before.
+func TestLinkOfATwinInBrowser(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1400, 900)
+	p := threadsOf(2)
+	p.Processes = []*profile.Process{{PID: 1, Name: "a"}, {PID: 1, Name: "b"}}
+	for i, th := range p.Threads {
+		th.Process, th.TID = p.Processes[i], 7
+	}
+	address := pageFor(t, p)
+	b.Open(address, drawn)
+	for i := range p.Threads {
+		var hash string
+		b.Eval(`tracefix.pick(tracefix.trace.head.threads[`+strconv.Itoa(i)+`]), new Promise(done => setTimeout(() => done(location.hash), 400))`, &hash)
+		b.Open("about:blank", "document.readyState === 'complete'")
+		b.Open(address+hash, drawn)
+		var of []string
+		b.Eval(`tracefix.selectedThreads().map(t => t.process)`, &of)
+		assert.Equal(t, []string{p.Processes[i].Name}, of, hash)
+	}
+	assert.Len(t, paste(t, b, "#threads=1.7").Threads, 2, "links of old")
 }
 
 // A request that the page does not know is told, and does not stay.

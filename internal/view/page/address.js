@@ -3,6 +3,9 @@
 function makeAddress(app) {
   const { trace, end } = app, { head, methods } = trace, s = app.state;
   const flags = { recorded: "recorded", raw: "raw", recursion: "recursion", table: "words" }; // in the address, in the state
+  // Two processes may have had one number: such threads have their index behind it.
+  const plain = t => t.pid + "." + t.tid, first = new Map(trace.threads.map(t => [plain(t), t])), twins = new Set(trace.threads.filter(t => first.get(plain(t)) !== t).map(plain));
+  const own = t => plain(t) + (twins.has(plain(t)) ? "." + t.index : "");
   let timer = 0;
   app.remember = () => {
     clearTimeout(timer);
@@ -11,7 +14,7 @@ function makeAddress(app) {
   function written() {
     const p = new URLSearchParams(), set = (k, v) => { if (v) p.set(k, v); };
     set("view", s.view);
-    set("threads", !s.threads.size && trace.threads.length ? "none" : s.threads.size === trace.threads.length && s.threads.size > 1 ? "all" : app.selectedThreads().map(t => t.pid + "." + t.tid).join(","));
+    set("threads", !s.threads.size && trace.threads.length ? "none" : s.threads.size === trace.threads.length && s.threads.size > 1 ? "all" : app.selectedThreads().map(own).join(","));
     if (s.from > 0 || s.to < end) set("time", s.from + "-" + s.to);
     if (s.kind !== "all") set("kind", s.kind);
     for (const k in flags) set(k, s[flags[k]] && "1");
@@ -33,7 +36,7 @@ function makeAddress(app) {
     if (VIEWS.some(([v]) => v === p.get("view"))) s.view = p.get("view");
     const request = +p.get("request") || 0, m = (p.get("time") || "").match(/^(\d+)-(\d+)$/), known = request && (m ? app.knows(request) : app.selectRequest(request));
     if (m) s.request = known ? request : 0;
-    const wanted = new Set(list("threads")), found = wanted.has("all") ? trace.threads : trace.threads.filter(t => wanted.has(t.pid + "." + t.tid));
+    const wanted = new Set(list("threads")), found = wanted.has("all") ? trace.threads : trace.threads.filter(t => wanted.has(own(t)) || wanted.has(plain(t)));
     if (found.length || wanted.has("none")) s.threads = new Set(found);
     if (m && +m[2] > +m[1]) { s.from = Math.min(+m[1], Math.max(0, end - 1000)); s.to = Math.min(end, +m[2]); }
     s.kind = KINDS.some(([k]) => k === p.get("kind")) ? p.get("kind") : "all";
