@@ -41,6 +41,16 @@ func (w *otlpWriter) resource() *otlp.Resource {
 	return r
 }
 
+// isID reports whether a text of the trace is an id of OTLP: so many hexadecimal digits, not all of them 0.
+// An activity without a W3C id has nothing but zeros, and a damaged payload has any text.
+func isID(s string, digits int) bool {
+	if len(s) != digits || strings.Trim(s, "0") == "" {
+		return false
+	}
+	_, err := hex.DecodeString(s)
+	return err == nil
+}
+
 // hash derives an id that is the same on every run.
 func (w *otlpWriter) hash(id int, activity [16]byte, process uint32, start int64, what string, n int) [32]byte {
 	var b [40]byte
@@ -78,7 +88,7 @@ func (w *otlpWriter) begin(trace, id, parent, name string, kind int, start, end 
 	b := w.lines.Item()
 	b = append(append(append(b, "{\"traceId\":\""...), trace...), `","spanId":"`...)
 	b = append(append(b, id...), '"')
-	if strings.Trim(parent, "0") != "" {
+	if isID(parent, 16) {
 		b = append(append(append(b, `,"parentSpanId":"`...), parent...), '"')
 	}
 	b = text.AppendJSON(append(b, `,"name":`...), name)
@@ -131,7 +141,7 @@ func protocol(v string) string { return strings.TrimSuffix(v, ".0") }
 
 func (w *otlpWriter) Request(r *httpphases.Request) error {
 	trace := r.TraceID
-	if len(trace) != 32 {
+	if !isID(trace, 32) {
 		trace = w.traceID(r)
 	}
 	for i := range r.Redirects {
@@ -158,7 +168,7 @@ func (w *otlpWriter) Request(r *httpphases.Request) error {
 // hop writes the span of hop n, and those of its phases.
 func (w *otlpWriter) hop(r *httpphases.Request, trace string, h *harHop, n int) error {
 	id, parent := w.spanID(r, "hop", n), r.ParentSpanID
-	if len(r.Spans) == len(r.Redirects)+1 && len(r.Spans[n].Trace) == 32 && len(r.Spans[n].Span) == 16 {
+	if len(r.Spans) == len(r.Redirects)+1 && isID(r.Spans[n].Trace, 32) && isID(r.Spans[n].Span, 16) {
 		trace, id, parent = r.Spans[n].Trace, r.Spans[n].Span, r.Spans[n].Parent
 	}
 	s := w.begin(trace, id, parent, cmp.Or(h.method, "HTTP"), kindClient, h.start, h.end)
@@ -418,11 +428,11 @@ func splitAuthority(u string) (scheme, host string, port int) {
 
 func (w *otlpWriter) Server(q *httpphases.ServerRequest) error {
 	trace, id := q.TraceID, q.SpanID
-	if len(trace) != 32 {
+	if !isID(trace, 32) {
 		h := w.hash(q.ID, q.Activity, q.Process, q.Start, "trace server", 0)
 		trace = hex.EncodeToString(h[:16])
 	}
-	if len(id) != 16 {
+	if !isID(id, 16) {
 		h := w.hash(q.ID, q.Activity, q.Process, q.Start, "span server", 0)
 		id = hex.EncodeToString(h[:8])
 	}

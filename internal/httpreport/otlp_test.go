@@ -46,3 +46,32 @@ func TestOTLPOfTwoExchanges(t *testing.T) {
 	}
 	assert.Equal(t, []string{"101 109 in 100 110", "142 148 in 141 149", "192 193 in 100 200"}, times)
 }
+
+// TestOTLPOfBadIDs: what the trace gives for an id and is none, such as the zeros of an activity without a W3C id or
+// damaged text, is no id in OTLP, whose receivers refuse all that is sent with it.
+func TestOTLPOfBadIDs(t *testing.T) {
+	const zeros, text = "00000000000000000000000000000000", `1234567890"},{"1234567890abcdef1`
+	var out strings.Builder
+	w := newOTLP(&out, &Options{Source: "a.nettrace"})
+	for i, id := range []string{zeros, text} {
+		require.NoError(t, w.Request(&httpphases.Request{ID: i + 1, TraceID: id, ParentSpanID: id[:16], HasDuration: true}))
+		require.NoError(t, w.Request(&httpphases.Request{ID: i + 3, HasDuration: true, Spans: []httpphases.SpanIDs{{Trace: id, Span: id[:16], Parent: id[:16]}}}))
+		require.NoError(t, w.Server(&httpphases.ServerRequest{ID: i + 5, TraceID: id, SpanID: id[:16], ParentSpanID: id[:16], HasDuration: true}))
+	}
+	require.NoError(t, w.Close(&Summary{}))
+	var got struct {
+		ResourceSpans []struct {
+			ScopeSpans []struct{ Spans []map[string]any }
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &got))
+	spans := got.ResourceSpans[0].ScopeSpans[0].Spans
+	require.Len(t, spans, 6)
+	for _, s := range spans {
+		assert.Regexp(t, "^[0-9a-f]{32}$", s["traceId"])
+		assert.Regexp(t, "^[0-9a-f]{16}$", s["spanId"])
+		assert.NotEqual(t, zeros, s["traceId"])
+		assert.NotEqual(t, zeros[:16], s["spanId"])
+		assert.NotContains(t, s, "parentSpanId")
+	}
+}
