@@ -415,7 +415,7 @@ func (g *Engine) cut(t *thread, f *flow, v part) {
 		from, to := max(p.from, v.from), min(p.to, v.to)
 		cut[0].to, cut[1].from, cut[1].to, cut[2].from = from, from, to, to
 		cut[1].flow = is
-		var list []piece
+		list := cut[:0]
 		for _, c := range cut {
 			if c.from < c.to {
 				list = append(list, c)
@@ -424,9 +424,12 @@ func (g *Engine) cut(t *thread, f *flow, v part) {
 		if t.proof > i {
 			t.proof += len(list) - 1
 		}
-		// slices.Replace and slices.DeleteFunc take 10 KB of program for pieces.
-		n := len(list) - 1
-		t.pieces = append(t.pieces[:i], append(list, t.pieces[i+1:]...)...)
-		i += n
+		// as slices.Replace does, which with slices.DeleteFunc takes 10 KB of program for pieces
+		all := len(t.pieces)
+		t.pieces = append(t.pieces, list...)
+		copy(t.pieces[i+len(list):], t.pieces[i+1:all])
+		copy(t.pieces[i:], list)
+		t.pieces = t.pieces[:all+len(list)-1]
+		i += len(list) - 1
 	}
 }
