@@ -111,7 +111,7 @@ func run(ctx context.Context, args []string, std streams) (code int) {
 		return words.code(exitOK, std.err)
 	}
 	if err == nil {
-		err = emptyOutput(kctx)
+		err = badOutput(kctx)
 	}
 	if err != nil {
 		what, ask := plain(parser, err)
@@ -154,12 +154,19 @@ func (n *noted) code(code int, stderr io.Writer) int {
 	return exitFailed
 }
 
-// emptyOutput refuses -o with an empty name, which would be taken for none at all: the output would go
-// somewhere else.
-func emptyOutput(kctx *kong.Context) error {
+// badOutput refuses -o with an empty name, which would be taken for none at all: the output would go
+// somewhere else. It refuses a second -o, too: only one of the two would be written.
+func badOutput(kctx *kong.Context) error {
+	n := 0
 	for _, p := range kctx.Path {
-		if p.Flag != nil && p.Flag.Name == "out" && kctx.FlagValue(p.Flag) == "" {
+		if p.Flag == nil || p.Flag.Name != "out" {
+			continue
+		}
+		if kctx.FlagValue(p.Flag) == "" {
 			return errors.New("-o: the name of the output is empty; was a variable not set?")
+		}
+		if n++; n > 1 {
+			return errors.New("-o is there twice; one run writes one output")
 		}
 	}
 	return nil

@@ -123,7 +123,7 @@ func TestActivitiesChromium(t *testing.T) {
 
 	code, _, words = tracefix(t, "activities", file("activities"), "--format", "chromium", "--depth", "2")
 	assert.Equal(t, 2, code)
-	assert.Contains(t, words, "filters, --depth and --limit do not apply to --format chromium")
+	assert.Contains(t, words, "filters, --depth, --limit and --explain do not apply to --format chromium")
 }
 
 // A request that lasts through the whole of the time that is wanted stays.

@@ -172,7 +172,7 @@ func (f DepthFlags) check() error {
 type RepairFlags struct {
 	DepthFlags
 	MinConfidence float64 `default:"0.9" help:"Lowest confidence (0 to 1) of restored frames; less certain ones become one frame [frames lost]."`
-	Plain         bool    `help:"Write no marks on inserted events, and no list of repairs. A nettrace keeps its list."`
+	Plain         bool    `help:"Write no marks on inserted events, and no list of repairs. nettrace, ndjson and html keep what they tell of repairs."`
 }
 
 func (f RepairFlags) check() error {
@@ -199,7 +199,12 @@ type TrackFlags struct {
 	Tracks []string `placeholder:"TRACK" help:"Draw these tracks (chromium, perfetto, firefox and html only): ${tracks}."`
 }
 
-func (f TrackFlags) into(c *Config) { c.With, c.Tracks = f.With, f.Tracks }
+func (f TrackFlags) into(c *Config) {
+	c.With = f.With
+	if len(f.Tracks) > 0 { // an empty --tracks is none, as an empty filter is
+		c.Tracks = f.Tracks
+	}
+}
 
 func (f TrackFlags) check(format string) error {
 	return checkTracks(format, f.Tracks, f.With)

@@ -85,6 +85,9 @@ func writeProfile(ctx context.Context, in *input.File, w io.Writer, format strin
 func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
 	f := tracefix.FromInput(in)
 	if f.Keeps(format) && !c.needsProfile() {
+		if format == "nettrace" && len(c.Symbols) > 0 {
+			return report.UsageError{Err: errors.New("nettrace output keeps names and addresses as they were recorded: --symbols does not go with it")}
+		}
 		return rewrite(ctx, f, w, c, rep)
 	}
 	row := tracefix.FormatNamed(format)
@@ -198,6 +201,9 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 			pass.apply(p, c)
 		}
 	}
+	if c.ByActivity && p.Activities.Len() == 0 {
+		rep.Notes = append(rep.Notes, withoutIDsToWork(p)+"; --by activity finds none")
+	}
 	if err := describeWeights(p, c, rep); err != nil {
 		return nil, err
 	}
@@ -247,13 +253,17 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 func (c *Config) nothing(kind input.Kind, p *profile.Profile, sampled bool, groups []string) string {
 	switch {
 	case sampled && p.Activities.Len() == 0 && c.Select.OfWork():
-		return "recorded without activity ids, which tell for whom threads work; `" + collect.TaskIDs.For(p.Meta.Version) + "` records them"
+		return withoutIDsToWork(p)
 	case !kind.IsRecording() && !c.time(): // of samples there may be many
 		return fmt.Sprintf("a %s trace holds no events of --weight %s; take the .nettrace that it was made from", kind, strings.Join(c.values(), ","))
 	case sampled && slices.Contains(groups, "cpu"):
 		return dropped(p, &c.Select)
 	}
 	return missing(&p.Meta, c, groups)
+}
+
+func withoutIDsToWork(p *profile.Profile) string {
+	return "recorded without activity ids, which tell for whom threads work; `" + collect.TaskIDs.For(p.Meta.Version) + "` records them"
 }
 
 // loadProfile reads the sampled stacks of a trace into the model, for commands that write no
@@ -299,8 +309,9 @@ func (c *Config) check(in *input.File, format string) error {
 		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *tracefix.Format) bool { return compat.Writers[o.Name] != nil }))
 	}
 	s := c.Select
-	if ofWork || c.wantsOwn() || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" {
-		return fmt.Errorf("--compat %s: it writes all samples and nothing else; --tracks, --with, --from, --to, --frame, --cpu-only, --stacks, --activity, --request and --by do not go with it", c.Compat)
+	if ofWork || c.wantsOwn() || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" ||
+		c.Weights != nil || len(c.Symbols) > 0 || c.MaxDepth != 100 {
+		return fmt.Errorf("--compat %s: it writes all samples as they are and nothing else; of the flags that choose or change them only --process and --thread go with it", c.Compat)
 	}
 	return nil
 }

@@ -97,6 +97,14 @@ type Locks struct {
 	RuntimeReport
 }
 
+// Check implements Job.
+func (l *Locks) Check(format string) error {
+	if l.Waits && format != "json" && format != "ndjson" {
+		return errors.New("--waits: " + format + " does not list them; use --format json or ndjson")
+	}
+	return l.RuntimeReport.Check(format)
+}
+
 // Do writes the report.
 func (l *Locks) Do(ctx context.Context, c *Call) error {
 	l.waits, l.threads, l.work = l.Waits, l.Thread, l.WorkFlags
