@@ -205,6 +205,9 @@ func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compa
 	if in.Kind == input.Unknown {
 		return nil, 0, in.NotATrace()
 	}
+	if err := command.CheckTimed(in, c.TimeFlags); err != nil {
+		return nil, 0, usage(err)
+	}
 	harm := 0
 	var first door.Damage
 	o := compare.Options{Raw: c.Raw, Warn: func(d door.Damage) {

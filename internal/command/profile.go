@@ -170,16 +170,34 @@ func describeReading(p *profile.Profile, rep *report.Trace) {
 	rep.Notes = append(rep.Notes, p.Meta.Notes...)
 }
 
+// CheckTimed refuses a time range of a file that holds sums.
+func CheckTimed(in *input.File, f TimeFlags) error {
+	if tracefix.FromInput(in).Timed() || f == (TimeFlags{}) {
+		return nil
+	}
+	return untimed(in)
+}
+
+func untimed(in *input.File) error {
+	return fmt.Errorf("%s: this %s file holds sums and no times that --from and --to could choose by; take the trace that it was made from", in.Name, in.Kind)
+}
+
+// ranged reports whether a time range is wanted.
+func (c *Config) ranged() bool { return c.Select.From != 0 || c.Select.To != 0 }
+
 // readProfile reads a trace into the model, repairs it if c says so, and keeps what c
 // selects.
 func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, error) {
 	f := tracefix.FromInput(in)
-	if !f.Timed() && (c.Select.From != 0 || c.Select.To != 0) {
-		return nil, report.UsageError{Err: fmt.Errorf("%s: a %s file holds sums and no times that --from and --to could choose by; take the trace that it was made from", in.Name, in.Kind)}
+	if !f.Timed() && c.ranged() {
+		return nil, report.UsageError{Err: untimed(in)}
 	}
 	p, err := f.Profile(ctx, c.readOptions(rep))
 	if err != nil {
 		return nil, err
+	}
+	if c.ranged() && in.Kind.String() == "speedscope" && len(p.Weights) > 0 { // of bytes
+		return nil, report.UsageError{Err: untimed(in)}
 	}
 	describeReading(p, rep)
 	if len(c.Symbols) > 0 && !in.Kind.IsRecording() {

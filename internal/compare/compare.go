@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/text"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // A Result is what moved between two traces.
@@ -36,6 +37,7 @@ type Result struct {
 	// untyped is the name of the trace whose recorder did not tell managed code from the rest, if
 	// that of the other one did.
 	untyped string
+	bare    bool // neither trace holds anything to compare
 }
 
 // A Named is a figure with a name.
@@ -50,6 +52,7 @@ func Traces(before, after *Trace) *Result {
 	n := &names{ids: map[string]int{}}
 	a, b := newCosts(before, n), newCosts(after, n)
 	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{before.Requests.Len(), after.Requests.Len()}, Seconds: [2]float64{before.seconds(), after.seconds()}, a: a, b: b}
+	r.bare = before.Empty(&profile.Selection{}) && after.Empty(&profile.Selection{})
 	switch was, is := before.Profile.Meta.Untyped, after.Profile.Meta.Untyped; {
 	case was && !is:
 		r.untyped = before.Name

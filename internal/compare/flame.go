@@ -184,7 +184,9 @@ func (r *Result) Summary() string {
 		}
 	}
 	s := fmt.Sprintf("%d moved beyond noise", n)
-	if n == 0 {
+	if r.bare {
+		s = "nothing to compare"
+	} else if n == 0 {
 		s = "nothing moved beyond noise"
 	}
 	between := "; not compared: "

@@ -192,15 +192,20 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 	})
 	asked := &session{}
 	opts := &tracefix.ReadOptions{Evidence: true, Warn: o.Warn}
-	if k := f.Kind(); k == "nettrace" || k == "netperf" {
+	switch f.Kind() {
+	case "nettrace", "netperf":
 		opts.Work, opts.Weights = true, []string{"alloc", "exceptions"}
 		opts.Also = []tracefix.Consumer{scan, collections, counted, asked}
-	} else {
+	case "speedscope": // as time its bytes would be microseconds
+	default:
 		opts.Weights = []string{profile.TimeWeight} // samples are compared
 	}
 	p, err := f.Profile(ctx, opts)
 	if err != nil {
 		return err
+	}
+	if f.Kind() == "speedscope" && len(p.Weights) > 0 {
+		return fmt.Errorf("%s: this speedscope holds no samples, whose time is compared; it weighs %s", t.Name, p.Weights[0].Name)
 	}
 	if t.Requests = served; served.Len() == 0 {
 		t.Requests = made

@@ -179,7 +179,9 @@ func (r *Result) verdict() (v []string) {
 			}
 		}
 	}
-	if len(v) == 0 && len(r.NotCompared) == 0 {
+	if r.bare {
+		v = append(v, "Neither trace holds what is compared: samples, allocations, exceptions, requests, collections or counters.")
+	} else if len(v) == 0 && len(r.NotCompared) == 0 {
 		v = append(v, "Nothing moved beyond noise.")
 	} else if len(v) == 0 {
 		v = append(v, "Of what both traces recorded nothing moved beyond noise.")
