@@ -205,8 +205,8 @@ func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compa
 	if in.Kind == input.Unknown {
 		return nil, 0, in.NotATrace()
 	}
-	if err := command.CheckTimed(in, c.TimeFlags); err != nil {
-		return nil, 0, usage(err)
+	if !door.FromInput(in).Timed() && (c.From != 0 || c.To != 0) {
+		return nil, 0, command.Untimed(in)
 	}
 	harm := 0
 	var first door.Damage

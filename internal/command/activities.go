@@ -42,13 +42,11 @@ type Activities struct {
 
 // Check implements Job.
 func (a *Activities) Check(format string) error {
-	switch {
-	case format == "chromium" && (a.filters() || a.Depth != 0 || a.Limit != 0 || a.Explain):
+	if format == "chromium" && (a.filters() || a.Depth != 0 || a.Limit != 0 || a.Explain) {
 		return errors.New("filters, --depth, --limit and --explain do not apply to --format chromium")
-	case a.Depth < 0:
-		return fmt.Errorf("--depth %d: must not be negative", a.Depth)
-	case a.Depth > 0 && (format == "json" || format == "ndjson"):
-		return errors.New("--depth: " + format + " lists activities and draws no tree; use --format tree")
+	}
+	if a.Depth != 0 && (a.Depth < 0 || format != "tree") {
+		return errors.New("--depth is a number of levels from 1 on, of --format tree")
 	}
 	return errors.Join(a.TimeFlags.Check(), a.LimitFlag.check())
 }

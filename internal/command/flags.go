@@ -200,7 +200,7 @@ type TrackFlags struct {
 }
 
 func (f TrackFlags) into(c *Config) {
-	c.With = f.With
+	c.With, c.asked = f.With, f.Tracks
 	if len(f.Tracks) > 0 { // an empty --tracks is none, as an empty filter is
 		c.Tracks = f.Tracks
 	}

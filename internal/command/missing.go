@@ -48,7 +48,11 @@ var TrackNames = func() (names []string) {
 func missing(m *profile.Meta, c *Config, groups []string) string {
 	switch cpu := slices.Contains(groups, "cpu"); {
 	case m.Version == 0 && cpu:
-		return strings.Join(append([]string{"the trace holds no samples"}, m.Notes...), "; ")
+		text := "the trace holds no samples"
+		if n := len(m.Notes); n > 0 { // of a pprof it is which sample types there are
+			text += "; " + m.Notes[n-1]
+		}
+		return text
 	case m.Version == 0: // of spans only the sampled stacks are read
 		return "of such a trace only the sampled stacks are read; take the .nettrace that it was made from"
 	case cpu:

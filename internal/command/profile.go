@@ -35,6 +35,7 @@ type Config struct {
 	Compat string   // "dotnet-trace": as the reference writes it, faults included
 	Tracks []string // "cpu", "activities", ...; nil means the output's default
 	With   []string // further tracks: "http", "activities"
+	asked  []string // Tracks, if the command line names them: what the trace has none of is told
 
 	Select profile.Selection
 	// ByActivity puts stacks below the activities that they worked for.
@@ -84,15 +85,13 @@ func writeProfile(ctx context.Context, in *input.File, w io.Writer, format strin
 
 func writeAs(ctx context.Context, in *input.File, w io.Writer, format string, c *Config, rep *report.Trace) error {
 	f := tracefix.FromInput(in)
-	if f.Keeps(format) && !c.needsProfile() {
-		if format == "nettrace" && len(c.Symbols) > 0 {
-			return report.UsageError{Err: errors.New("nettrace output keeps names and addresses as they were recorded: --symbols does not go with it")}
-		}
+	row := tracefix.FormatNamed(format)
+	needs := c.needsProfile() || len(c.Symbols) > 0 && !row.FromProfile()
+	if f.Keeps(format) && !needs {
 		return rewrite(ctx, f, w, c, rep)
 	}
-	row := tracefix.FormatNamed(format)
-	if !row.FromProfile() && c.needsProfile() && format == in.Kind.Own() {
-		return report.UsageError{Err: fmt.Errorf("%s output keeps every event: filters and --stacks logical do not go with it", format)}
+	if !row.FromProfile() && needs && format == in.Kind.Own() {
+		return report.UsageError{Err: fmt.Errorf("%s output keeps every event as it is: filters, --symbols and --stacks logical do not go with it", format)}
 	}
 	if !row.FromProfile() {
 		return report.UsageError{Err: fmt.Errorf("%s: a %s trace cannot become %s", in.Name, in.Kind, format)}
@@ -170,34 +169,21 @@ func describeReading(p *profile.Profile, rep *report.Trace) {
 	rep.Notes = append(rep.Notes, p.Meta.Notes...)
 }
 
-// CheckTimed refuses a time range of a file that holds sums.
-func CheckTimed(in *input.File, f TimeFlags) error {
-	if tracefix.FromInput(in).Timed() || f == (TimeFlags{}) {
-		return nil
-	}
-	return untimed(in)
+// Untimed refuses a time range of a file that holds sums.
+func Untimed(in *input.File) error {
+	return report.UsageError{Err: fmt.Errorf("%s: this %s file holds sums and no times that --from and --to could choose by; take the trace that it was made from", in.Name, in.Kind)}
 }
-
-func untimed(in *input.File) error {
-	return fmt.Errorf("%s: this %s file holds sums and no times that --from and --to could choose by; take the trace that it was made from", in.Name, in.Kind)
-}
-
-// ranged reports whether a time range is wanted.
-func (c *Config) ranged() bool { return c.Select.From != 0 || c.Select.To != 0 }
 
 // readProfile reads a trace into the model, repairs it if c says so, and keeps what c
 // selects.
 func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Trace) (*profile.Profile, error) {
 	f := tracefix.FromInput(in)
-	if !f.Timed() && c.ranged() {
-		return nil, report.UsageError{Err: untimed(in)}
-	}
 	p, err := f.Profile(ctx, c.readOptions(rep))
 	if err != nil {
 		return nil, err
 	}
-	if c.ranged() && in.Kind.String() == "speedscope" && len(p.Weights) > 0 { // of bytes
-		return nil, report.UsageError{Err: untimed(in)}
+	if (c.Select.From != 0 || c.Select.To != 0) && (!f.Timed() || in.Kind == input.Speedscope && len(p.Weights) > 0) {
+		return nil, Untimed(in)
 	}
 	describeReading(p, rep)
 	if len(c.Symbols) > 0 && !in.Kind.IsRecording() {
@@ -256,8 +242,10 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		}
 		advise(p, c, rep)
 	}
-	for _, w := range c.With {
+	found["cpu"] = true // told already
+	for _, w := range append(c.asked[:len(c.asked):len(c.asked)], c.With...) {
 		if !found[w] {
+			found[w] = true
 			rep.Notes = append(rep.Notes, c.nothing(in.Kind, p, sampled, []string{w}))
 		}
 	}
@@ -309,6 +297,10 @@ func (c *Config) check(in *input.File, format string) error {
 	if err := c.checkTracks(format); err != nil {
 		return err
 	}
+	s := c.Select
+	if c.Tracks != nil && !slices.Contains(c.Tracks, "cpu") && c.Weights == nil && (s.Frame != "" || s.CPUOnly || s.OfWork()) {
+		return errors.New("--frame, --cpu-only, --activity and --request choose samples, of which --tracks draws none; add cpu to it")
+	}
 	events := in.Kind.IsRecording()
 	if !events && len(c.drawn()) > 0 {
 		return fmt.Errorf("%s: a %s trace holds no events to draw the track %s from; take the .nettrace that it was made from", in.Name, in.Kind, c.drawn()[0])
@@ -326,7 +318,6 @@ func (c *Config) check(in *input.File, format string) error {
 	if compat.Writers[format] == nil {
 		return fmt.Errorf("--compat %s: it writes no %s; use --format %s", c.Compat, format, formatsWith(func(o *tracefix.Format) bool { return compat.Writers[o.Name] != nil }))
 	}
-	s := c.Select
 	if ofWork || c.wantsOwn() || c.Tracks != nil || c.With != nil || s.From != 0 || s.To != 0 || s.CPUOnly || s.Frame != "" ||
 		c.Weights != nil || len(c.Symbols) > 0 || c.MaxDepth != 100 {
 		return fmt.Errorf("--compat %s: it writes all samples as they are and nothing else; of the flags that choose or change them only --process and --thread go with it", c.Compat)

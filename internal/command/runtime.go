@@ -100,7 +100,7 @@ type Locks struct {
 // Check implements Job.
 func (l *Locks) Check(format string) error {
 	if l.Waits && format != "json" && format != "ndjson" {
-		return errors.New("--waits: " + format + " does not list them; use --format json or ndjson")
+		return errors.New("--waits is for --format json and ndjson")
 	}
 	return l.RuntimeReport.Check(format)
 }

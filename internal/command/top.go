@@ -38,12 +38,13 @@ func (t *Top) Check(string) error {
 	if len(t.Weight) > 0 && t.ByThread {
 		return errors.New("--by-thread does not go with --weight; --thread keeps one")
 	}
-	values := slices.ContainsFunc(t.Weight, func(w string) bool { return !isTime(w) })
-	switch {
-	case values && slices.ContainsFunc(t.Weight, isTime):
-		return errors.New("--weight: top shows the time of samples or other weights, not both at once")
-	case values && (t.Wait || t.Raw):
-		return errors.New("--wait and --raw are of time: they do not go with --weight " + strings.Join(t.Weight, ","))
+	values, time := false, t.Wait || t.Raw
+	for _, w := range t.Weight {
+		is := isTime(w)
+		values, time = values || !is, time || is
+	}
+	if values && time {
+		return errors.New("top shows time or other weights: cpu, wall, --wait and --raw do not go with other weights")
 	}
 	if t.Method != "" && (len(t.Weight) > 0 || t.ByThread || t.Total || t.Wait) {
 		return errors.New("--method prints callers and callees: --weight, --by-thread, --total and --wait do not go with it")

@@ -52,7 +52,8 @@ func Traces(before, after *Trace) *Result {
 	n := &names{ids: map[string]int{}}
 	a, b := newCosts(before, n), newCosts(after, n)
 	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{before.Requests.Len(), after.Requests.Len()}, Seconds: [2]float64{before.seconds(), after.seconds()}, a: a, b: b}
-	r.bare = before.Empty(&profile.Selection{}) && after.Empty(&profile.Selection{})
+	var all profile.Selection
+	r.bare = before.Empty(&all) && after.Empty(&all)
 	switch was, is := before.Profile.Meta.Untyped, after.Profile.Meta.Untyped; {
 	case was && !is:
 		r.untyped = before.Name

@@ -192,20 +192,19 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 	})
 	asked := &session{}
 	opts := &tracefix.ReadOptions{Evidence: true, Warn: o.Warn}
-	switch f.Kind() {
-	case "nettrace", "netperf":
+	k := f.Kind()
+	if k == "nettrace" || k == "netperf" {
 		opts.Work, opts.Weights = true, []string{"alloc", "exceptions"}
 		opts.Also = []tracefix.Consumer{scan, collections, counted, asked}
-	case "speedscope": // as time its bytes would be microseconds
-	default:
+	} else if k != "speedscope" { // whose bytes would be microseconds
 		opts.Weights = []string{profile.TimeWeight} // samples are compared
 	}
 	p, err := f.Profile(ctx, opts)
 	if err != nil {
 		return err
 	}
-	if f.Kind() == "speedscope" && len(p.Weights) > 0 {
-		return fmt.Errorf("%s: this speedscope holds no samples, whose time is compared; it weighs %s", t.Name, p.Weights[0].Name)
+	if opts.Weights == nil && len(p.Weights) > 0 {
+		return errors.New(t.Name + ": this speedscope holds bytes, and no time, which is compared")
 	}
 	if t.Requests = served; served.Len() == 0 {
 		t.Requests = made

@@ -211,12 +211,11 @@ func Open(ctx context.Context, name string, o *Options) (*File, error) {
 		if _, err := os.Lstat(name); err == nil {
 			return nil, fmt.Errorf("%s: %w: it is a link that leads nowhere", name, errMissing)
 		}
-		if scheme, _, is := strings.Cut(name, "://"); is && (scheme == "http" || scheme == "https") {
-			return nil, fmt.Errorf("%s: %w; download it first, as with `curl -O %s`", name, errMissing, text.ShellWord(name))
-		} else if is {
-			return nil, fmt.Errorf("%s: %w; `tracefix batch %s -o DIR` reads s3:// and gs:// URLs", name, errMissing, text.ShellWord(name))
+		hint := "; `tracefix batch URL -o DIR` reads s3:// and gs://; download it from elsewhere"
+		if !strings.Contains(name, "://") {
+			hint = MeantFile(name)
 		}
-		return nil, fmt.Errorf("%s: %w%s", name, errMissing, MeantFile(name))
+		return nil, fmt.Errorf("%s: %w%s", name, errMissing, hint)
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", name, Plain(err))
 	}

@@ -332,9 +332,7 @@ func Check(name string, o *Options) error {
 	case err != nil && !os.IsNotExist(err):
 		return placeError(name, err)
 	}
-	if st, err := os.Stat(filepath.Dir(name)); err != nil && strings.Contains(name, "://") {
-		return fmt.Errorf("%s: is a URL; `tracefix batch IN... -o URL` writes to those of stores", name)
-	} else if err != nil {
+	if st, err := os.Stat(filepath.Dir(name)); err != nil {
 		return fmt.Errorf("%s: the folder %s does not exist", name, filepath.Dir(name))
 	} else if !st.IsDir() {
 		return fmt.Errorf("%s: %s is not a folder", name, filepath.Dir(name))
