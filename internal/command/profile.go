@@ -127,7 +127,7 @@ func rewrite(ctx context.Context, f *tracefix.File, w io.Writer, c *Config, rep 
 	if err != nil {
 		return err
 	}
-	describeReading(p, rep)
+	describeReading(p, c, rep)
 	counts := describe(p, c.Repair && c.EachRepair, rep)
 	c.measure(p, rep)
 	advise(p, c, rep)
@@ -164,9 +164,12 @@ func (c *Config) readOptions(rep *report.Trace) *tracefix.ReadOptions {
 }
 
 // describeReading fills in what was met while reading.
-func describeReading(p *profile.Profile, rep *report.Trace) {
+func describeReading(p *profile.Profile, c *Config, rep *report.Trace) {
 	rep.Events, rep.Lost = p.Meta.Events, p.Meta.Lost
 	rep.Notes = append(rep.Notes, p.Meta.Notes...)
+	if len(c.Symbols) > 0 && p.Meta.Version == 0 {
+		rep.Notes = append(rep.Notes, "--symbols is for recordings: other traces do not tell which build of which file an address is of")
+	}
 }
 
 // Untimed refuses a time range of a file that holds sums.
@@ -185,10 +188,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	if (c.Select.From != 0 || c.Select.To != 0) && (!f.Timed() || in.Kind == input.Speedscope && len(p.Weights) > 0) {
 		return nil, Untimed(in)
 	}
-	describeReading(p, rep)
-	if len(c.Symbols) > 0 && !in.Kind.IsRecording() {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("--symbols is for recordings: a %s trace does not tell which build of which file an address is of", in.Kind))
-	}
+	describeReading(p, c, rep)
 	if c.Weights == nil && len(p.Weights) > 0 { // the file shows no time by default
 		if c.all && sampled(p) {
 			c.Weights = []string{"wall"}
