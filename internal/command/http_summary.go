@@ -36,7 +36,7 @@ func (h *HTTP) checkSummary(format string) error {
 		return fmt.Errorf("--summary: %s has no place for it; use --format table, markdown, html, json or ndjson", format)
 	}
 	if h.Explain || len(h.ID) > 0 || h.Sort != "" || h.Limit != 0 {
-		return fmt.Errorf("--summary is of all requests: --explain, --id, --sort and --limit do not go with it")
+		return fmt.Errorf("--summary, which markdown always is, is of all requests: --explain, --id, --sort and --limit do not go with it")
 	}
 	return nil
 }
