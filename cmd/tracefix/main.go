@@ -154,8 +154,8 @@ func (n *noted) code(code int, stderr io.Writer) int {
 	return exitFailed
 }
 
-// badOutput refuses -o with an empty name, which would be taken for none at all: the output would go
-// somewhere else. It refuses a second -o, too: only one of the two would be written.
+// badOutput refuses -o with an empty name, which would be taken for none at all: the output would
+// go somewhere else. It refuses a second -o, too: only one of the two would be written.
 func badOutput(kctx *kong.Context) error {
 	n := 0
 	for _, p := range kctx.Path {
