@@ -38,7 +38,7 @@ func TestClosedRowsArePassedOnce(t *testing.T) {
 		event("Info", Info, idOf(1), ID{})
 	}
 	newest := func(id ID) int32 {
-		i := b.known(&id)
+		i := b.known(&owned{1, id})
 		require.GreaterOrEqual(t, i, int32(0))
 		return i
 	}

@@ -81,6 +81,15 @@ func (t *Rows) Len() int { return t.n }
 
 func (t *Rows) at(i int32) *row { return &t.pages.At(int(i / rowsAtOnce)).rows[i%rowsAtOnce] }
 
+// processOf returns the process of a row.
+func (t *Rows) processOf(r *row) uint32 { return t.threads[r.startThread].process }
+
+// carries reports whether a row has an id of a process.
+func (t *Rows) carries(i int32, id *owned) bool {
+	r := t.at(i)
+	return r.id == id.id && t.processOf(r) == id.process
+}
+
 func (t *Rows) more(i int32) *rowMore { return &t.pages.At(int(i / rowsAtOnce)).more[i%rowsAtOnce] }
 
 func (t *Rows) flags(i int32) uint16 { return t.pages.At(int(i / rowsAtOnce)).flags[i%rowsAtOnce] }
@@ -271,7 +280,7 @@ func (t *Rows) Tree() *Tree {
 }
 
 // Process returns what Row i has as Process.
-func (t *Rows) Process(i int) uint32 { return t.threads[t.at(int32(i)).startThread].process }
+func (t *Rows) Process(i int) uint32 { return t.processOf(t.at(int32(i))) }
 
 // Parent returns what Row i has as Parent.
 func (t *Rows) Parent(i int) int { return int(t.at(int32(i)).parent) - 1 }

@@ -118,8 +118,8 @@ func (h *hasher) words(a, b uint64) uint64 {
 // short mixes two words into the hash of a slot.
 func (h *hasher) short(a, b uint64) uint32 { return uint32(h.words(h.words(a, b), 0)) }
 
-func (h *hasher) id(id *ID) uint32 {
-	return h.short(binary.LittleEndian.Uint64(id[:]), binary.LittleEndian.Uint64(id[8:]))
+func (h *hasher) id(x *owned) uint32 {
+	return uint32(h.words(h.words(binary.LittleEndian.Uint64(x.id[:]), binary.LittleEndian.Uint64(x.id[8:])), uint64(x.process)))
 }
 
 // open is the hash of an id, which has that hash, and an identity.

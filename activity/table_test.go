@@ -56,7 +56,7 @@ func TestHashes(t *testing.T) {
 			x[i/8] ^= 1 << (i % 8)
 			x[k/8] ^= 1 << (k % 8)
 			if k < i {
-				seen[h.id(&x)] = true
+				seen[h.id(&owned{1, x})] = true
 				n++
 			}
 		}
@@ -64,7 +64,8 @@ func TestHashes(t *testing.T) {
 	for i := range uint64(5000) {
 		seen[h.short(i, 7)] = true
 		seen[h.short(7, 5000+i)] = true
-		n += 2
+		seen[h.id(&owned{uint32(2 + i), id})] = true
+		n += 3
 	}
 	assert.Greater(t, len(seen), n-8)
 	low := map[uint32]int{}

@@ -167,7 +167,11 @@ type threadKey struct {
 	identity uint32
 }
 
-type spanKey struct{ trace, span string }
+// A spanKey has an identity since a listener and a source may both tell of one span.
+type spanKey struct {
+	identity    uint32
+	trace, span string
+}
 
 type sourceKey struct {
 	process  uint32
@@ -245,7 +249,7 @@ func (b *Builder) Add(e *Event) int {
 	}
 	if !counts {
 		if hasID {
-			b.seen(e.ID, e.Time)
+			b.seen(e)
 		}
 		return -1
 	}
@@ -280,23 +284,27 @@ func (b *Builder) identity(k identityKey) uint32 {
 	return n
 }
 
+// An owned is an id and the process whose events carry it. The number of a process in the id itself
+// is the one that it has in its container, where most are process 1: in a recording of a machine
+// ids of several processes are equal.
+type owned struct {
+	process uint32
+	id      ID
+}
+
 // known returns the last row of an id; -1 if there is none.
-func (b *Builder) known(id *ID) int32 { return rowIn(b.slot(id, b.hash.id(id))) }
+func (b *Builder) known(id *owned) int32 { return rowIn(b.slot(id, b.hash.id(id))) }
 
 // slot returns the slot of the last row of an id, which has that hash; nil if there is none.
-func (b *Builder) slot(id *ID, hash uint32) *rowSlot {
-	return b.byID.find(hash, func(i int32) bool { return b.isKnown(i) && b.rows.at(i).id == *id })
+func (b *Builder) slot(id *owned, hash uint32) *rowSlot {
+	return b.byID.find(hash, func(i int32) bool { return b.isKnown(i) && b.rows.carries(i, id) })
 }
 
 // openSlot returns the slot of the last open row of an id, which has that hash, and an identity;
 // nil if there is none.
-func (b *Builder) openSlot(id *ID, hash, identity uint32) *rowSlot {
+func (b *Builder) openSlot(id *owned, hash, identity uint32) *rowSlot {
 	return b.open.find(b.hash.open(hash, identity), func(i int32) bool {
-		if !b.isOpen(i) {
-			return false
-		}
-		r := b.rows.at(i)
-		return r.id == *id && r.identity == identity
+		return b.isOpen(i) && b.rows.carries(i, id) && b.rows.at(i).identity == identity
 	})
 }
 
@@ -317,14 +325,14 @@ func (b *Builder) isKnown(i int32) bool { return int(i) >= b.rows.Len()-maxKnown
 
 const maxKnown = 1 << 19
 
-// seen notes an event inside the activity id.
-func (b *Builder) seen(id ID, t int64) {
-	if i := b.known(&id); i >= 0 {
+// seen notes that e happened inside the activity whose id it has.
+func (b *Builder) seen(e *Event) {
+	if i := b.known(&owned{e.Process, e.ID}); i >= 0 {
 		if o := b.lastOpen(i); o >= 0 {
 			i = o
 		}
 		_, _, more := b.rows.change(i)
-		more.lastSeen = t
+		more.lastSeen = e.Time
 	}
 }
 
@@ -381,20 +389,21 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 		own, hasOwn = b.rows.ids.Decode(e.ID)
 	}
 	if !e.Related.IsZero() {
-		parent = b.parent(e.Related, &own, hasOwn)
+		parent = b.parent(&owned{e.Process, e.Related}, &own, hasOwn)
 	} else if hasID {
 		// How ids of the process are to be read may be known later only.
 		lossy, _ := Decode(e.ID, true)
 		b.orphans = b.orphans || max(own.n, lossy.n) > 1
 	}
 	var hash uint32
+	id := owned{e.Process, e.ID}
 	switch {
 	case hasID:
-		hash = b.hash.id(&e.ID)
+		hash = b.hash.id(&id)
 		if hasOwn && own.overflow == Fits && own.n > 0 {
 			b.follows(i, &own, thread, identity, e.Time)
 		}
-		if s := b.openSlot(&e.ID, hash, identity); s != nil {
+		if s := b.openSlot(&id, hash, identity); s != nil {
 			b.openPrev[i] = s.row - 1
 			s.row = 1 + i
 		} else {
@@ -405,7 +414,7 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 		b.threads[k] = append(b.threads[k], i)
 	}
 	if e.Span != nil && e.Span.SpanID != "" {
-		b.spans[spanKey{e.Span.TraceID, e.Span.SpanID}] = i
+		b.spans[spanKey{identity, e.Span.TraceID, e.Span.SpanID}] = i
 	} else if k := e.key(); k != "" {
 		b.keys[sourceKey{e.Process, identity, k}] = i
 	}
@@ -414,7 +423,7 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 	b.opened.set(i, true)
 	b.rows.setEnd(i, Unfinished, ByNone)
 	if hasID {
-		if s := b.slot(&e.ID, hash); s != nil {
+		if s := b.slot(&id, hash); s != nil {
 			b.older[i] = s.row - 1
 			s.row = 1 + i
 		} else {
@@ -472,37 +481,37 @@ func (b *Builder) follows(i int32, p *Path, thread, identity uint32, at int64) {
 
 // parent applies rule 3: the row that a Start's related id names. The path
 // that the tracker gave the Start overrules that.
-func (b *Builder) parent(related ID, own *Path, hasOwn bool) int32 {
-	p, ok := b.rows.ids.Decode(related)
+func (b *Builder) parent(related *owned, own *Path, hasOwn bool) int32 {
+	p, ok := b.rows.ids.Decode(related.id)
 	if ok && hasOwn && !p.MayStart(own) {
-		if i := b.prefix(own); i >= 0 {
+		if i := b.prefix(related.process, own); i >= 0 {
 			return b.openAbove(i)
 		}
 		return -1
 	}
-	if row := b.known(&related); row >= 0 {
+	if row := b.known(related); row >= 0 {
 		if o := b.lastOpen(row); o >= 0 {
 			return o
 		}
 		return b.openAbove(row)
 	}
 	if ok {
-		if i := b.prefix(&p); i >= 0 {
+		if i := b.prefix(related.process, &p); i >= 0 {
 			return i
 		}
 	}
 	if hasOwn {
-		return b.prefix(own)
+		return b.prefix(related.process, own)
 	}
 	return -1
 }
 
 // prefix returns the newest row, an open one if there is one, of the longest known
-// proper prefix of p.
-func (b *Builder) prefix(p *Path) int32 {
+// proper prefix of p, which is of a process.
+func (b *Builder) prefix(process uint32, p *Path) int32 {
 	for n := int(p.n) - 1; n > 0; n-- {
 		for _, id := range b.rows.prefixIDs(p, n) {
-			if i := b.known(&id); i >= 0 {
+			if i := b.known(&owned{process, id}); i >= 0 {
 				if o := b.lastOpen(i); o >= 0 {
 					return o
 				}
@@ -536,19 +545,22 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 	i, by, guess := int32(-1), ByNone, false
 	switch {
 	case e.Span != nil && e.Span.SpanID != "":
-		k := spanKey{e.Span.TraceID, e.Span.SpanID}
+		k := spanKey{identity, e.Span.TraceID, e.Span.SpanID}
 		if r, ok := b.spans[k]; ok {
-			i, by = r, BySpan
-			delete(b.spans, k)
+			if delete(b.spans, k); b.isOpen(r) { // else a stop that did not tell its span was the one
+				i, by = r, BySpan
+			}
 		}
 	case e.key() != "":
 		k := sourceKey{e.Process, identity, e.key()}
 		if r, ok := b.keys[k]; ok {
-			i, by = r, ByKey
-			delete(b.keys, k)
+			if delete(b.keys, k); b.isOpen(r) {
+				i, by = r, ByKey
+			}
 		}
 	case hasID:
-		if r := rowIn(b.openSlot(&e.ID, b.hash.id(&e.ID), identity)); r >= 0 {
+		id := owned{e.Process, e.ID}
+		if r := rowIn(b.openSlot(&id, b.hash.id(&id), identity)); r >= 0 {
 			i, by = r, ByID
 			// Two open siblings of one id (.NET 10): nobody can tell which it is.
 			if o := rowOf(b.openPrev, r); o >= 0 && b.isOpen(o) && b.rows.at(o).parent == b.rows.at(r).parent {
@@ -565,7 +577,7 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 	}
 	if i < 0 {
 		if hasID {
-			b.seen(e.ID, e.Time)
+			b.seen(e)
 		}
 		i := b.rows.add(e, -1, b.rows.number(e.Process, e.Thread), identity, cmp.Or(e.label(), name, e.Name))
 		b.rows.stop(i, e, OrphanStop, ByNone)
@@ -579,7 +591,7 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 	}
 	b.pop(i)
 	if hasID && e.ID != b.rows.at(i).id {
-		b.seen(e.ID, e.Time)
+		b.seen(e)
 	}
 }
 
@@ -590,7 +602,7 @@ func (b *Builder) pop(i int32) {
 		return
 	}
 	r := b.rows.at(i)
-	s := b.open.find(b.hash.open(b.hash.id(&r.id), r.identity), func(j int32) bool { return j == i })
+	s := b.open.find(b.hash.open(b.hash.id(&owned{b.rows.processOf(r), r.id}), r.identity), func(j int32) bool { return j == i })
 	if s == nil {
 		return // i is not the last one
 	}
@@ -698,10 +710,11 @@ func (t *Rows) autoStop(open bitSet) {
 // deadCreators applies rule 4: a row without related id goes below the activity
 // that its path runs through, if that one was never stopped.
 func (t *Rows) deadCreators(unstopped bitSet) {
-	open := map[ID][]int32{}
+	open := map[owned][]int32{}
 	for i := range unstopped.all {
-		if id := t.at(i).id; !id.IsZero() {
-			open[id] = append(open[id], i)
+		if r := t.at(i); !r.id.IsZero() {
+			k := owned{t.processOf(r), r.id}
+			open[k] = append(open[k], i)
 		}
 	}
 	if len(open) == 0 {
@@ -709,7 +722,8 @@ func (t *Rows) deadCreators(unstopped bitSet) {
 	}
 	for i := range int32(t.Len()) {
 		t.trim(i)
-		id := t.at(i).id
+		r := t.at(i)
+		id, process := r.id, t.processOf(r)
 		if !t.has(i, rowStarted) || !t.more(i).related.IsZero() || id.IsZero() {
 			continue
 		}
@@ -720,7 +734,7 @@ func (t *Rows) deadCreators(unstopped bitSet) {
 	search:
 		for n := int(p.n) - 1; n > 0; n-- {
 			for _, id := range t.prefixIDs(&p, n) {
-				rows := open[id]
+				rows := open[owned{process, id}]
 				if j, _ := slices.BinarySearch(rows, i); j > 0 {
 					r, flags, _ := t.change(i)
 					r.parent = 1 + rows[j-1]
