@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,6 @@ func (p *Profile) ByActivity() {
 		c := t.Work.Cursor()
 		t.Samples.Change(func(s *Sample) bool {
 			s.Stack = b.under(b.root(c.At(s.Time)), s.Stack)
-			b.roots.Trim()
 			return true
 		})
 	}
@@ -80,6 +80,7 @@ type byActivity struct {
 	frames map[string]FrameID
 	stacks map[[2]StackID]StackID
 	trail  []FrameID
+	around []int32 // activities, the innermost first
 }
 
 // frame returns the frame of a name.
@@ -104,30 +105,38 @@ func (b *byActivity) root(w *Work) StackID {
 	return b.activity(w.Activity)
 }
 
+// activity returns the stack of an activity and those around it. As many as a file says lie in each
+// other.
 func (b *byActivity) activity(i int32) StackID {
-	if i < 0 {
-		return 0
-	}
-	page, k := int(i)/len(rootPage{}), int(i)%len(rootPage{})
-	if s := b.roots.At(page)[k]; s != 0 {
-		return s
-	}
-	a := b.p.Activities.At(i)
-	up := b.activity(a.Parent)
-	if a.Name == "" {
-		if up == 0 {
-			up = b.p.Table.Push(0, b.frame("Activity "+b.p.Activities.Path(i)))
+	up := StackID(0)
+	b.around = b.around[:0]
+	for ; i >= 0; i = b.p.Activities.Parent(i) {
+		if up = b.roots.At(int(i) / len(rootPage{}))[int(i)%len(rootPage{})]; up != 0 {
+			break
 		}
-		b.roots.Mut(page)[k] = up
+		b.around = append(b.around, i)
+	}
+	for _, i := range slices.Backward(b.around) {
+		up = b.below(up, i)
+		b.roots.Mut(int(i) / len(rootPage{}))[int(i)%len(rootPage{})] = up
+		b.roots.Trim()
+	}
+	return up
+}
+
+// below returns the stack of activity i, which lies in that of up.
+func (b *byActivity) below(up StackID, i int32) StackID {
+	a := b.p.Activities.At(i)
+	switch name := "Activity " + a.Name; {
+	case a.Name == "" && up == 0:
+		return b.p.Table.Push(0, b.frame(name+b.p.Activities.Path(i)))
+	case a.Name == "":
 		return up
+	case a.Request > 0 && a.Title != "":
+		return b.p.Table.Push(up, b.frame(name+" "+a.Title))
+	default:
+		return b.p.Table.Push(up, b.frame(name))
 	}
-	name := "Activity " + a.Name
-	if a.Request > 0 && a.Title != "" {
-		name += " " + a.Title
-	}
-	s := b.p.Table.Push(up, b.frame(name))
-	b.roots.Mut(page)[k] = s
-	return s
 }
 
 // under returns a stack with another one put below its outermost frame.

@@ -1,6 +1,8 @@
 package requests
 
 import (
+	"slices"
+
 	"github.com/tracefix/tracefix/causality"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/profile"
@@ -30,6 +32,7 @@ type attribution struct {
 	p       *profile.Profile
 	engine  *causality.Engine
 	threads map[threadKey]*profile.Thread
+	around  []*causality.Activity // the innermost first
 }
 
 // workMemory is how many bytes of what threads worked for stay in memory.
@@ -68,16 +71,23 @@ func (a *attribution) segment(s *causality.Segment) {
 	t.Work.Add(profile.Work{From: s.From, To: s.To, Activity: a.number(s.Activity)})
 }
 
-// number returns the index of an activity among those of the profile.
+// number returns the index of an activity among those of the profile. As many as a file says lie in
+// each other.
 func (a *attribution) number(x *causality.Activity) int32 {
-	if x == nil {
-		return -1
+	number := int32(0) // and 1
+	a.around = a.around[:0]
+	for ; x != nil; x = x.Parent {
+		if number = x.Number; number != 0 {
+			break
+		}
+		a.around = append(a.around, x)
 	}
-	if x.Number == 0 {
-		parent := a.number(x.Parent)
+	for _, x := range slices.Backward(a.around) {
 		x.Number = 1 + a.p.Activities.Add(&profile.Activity{
-			ID: x.ID, Name: x.Name, Provider: x.Provider, Parent: parent, Start: x.Start, Started: x.Started,
+			ID: x.ID, Name: x.Name, Provider: x.Provider, Parent: number - 1, Start: x.Start, Started: x.Started,
 		})
+		number = x.Number
 	}
-	return x.Number - 1
+	clear(a.around)
+	return number - 1
 }
