@@ -94,6 +94,11 @@ func TestNoFormatError(t *testing.T) {
 	_, missing := tracefix.Open(t.Context(), "there-is-none.nettrace")
 	_, folder := tracefix.Open(t.Context(), t.TempDir())
 	_, written := f.Rewrite(t.Context(), fails{mine}, nil, nil, false)
+	_, short := f.Rewrite(t.Context(), fails{nil}, nil, nil, false)
+	chain, err := tracefix.Open(t.Context(), "testdata/chain.chromium.json.zst")
+	require.NoError(t, err)
+	defer chain.Close()
+	_, shortJSON := chain.Rewrite(t.Context(), fails{nil}, nil, nil, false)
 	for name, c := range map[string]struct{ err, is error }{
 		"missing":  {missing, os.ErrNotExist},
 		"folder":   {folder, nil},
@@ -102,6 +107,8 @@ func TestNoFormatError(t *testing.T) {
 		"options":  {read(t.Context(), bytes.NewReader(packed), &tracefix.ReadOptions{Tracks: []string{"none"}}), nil},
 		"consumer": {f.Scan(t.Context(), consumer{event: func(*nettrace.Event) error { return mine }}), mine},
 		"writer":   {written, mine},
+		"short":    {short, io.ErrShortWrite},
+		"chromium": {shortJSON, io.ErrShortWrite},
 	} {
 		t.Run(name, func(t *testing.T) {
 			require.Error(t, c.err)
@@ -130,5 +137,7 @@ func TestClosed(t *testing.T) {
 	_, err = f.Profile(t.Context(), nil)
 	assert.ErrorIs(t, err, os.ErrClosed)
 	assert.EqualError(t, err, "upload: file already closed")
-	assert.ErrorIs(t, f.Scan(t.Context()), os.ErrClosed)
+	err = f.Scan(t.Context())
+	assert.ErrorIs(t, err, os.ErrClosed)
+	assert.EqualError(t, err, "upload: file already closed")
 }

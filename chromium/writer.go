@@ -46,7 +46,10 @@ func (o outsideWriter) Write(p []byte) (int, error) {
 
 func (w *Writer) write(p []byte) {
 	if w.err == nil && len(p) > 0 {
-		_, w.err = w.w.Write(p)
+		var n int
+		if n, w.err = w.w.Write(p); w.err == nil && n != len(p) {
+			w.err = io.ErrShortWrite
+		}
 	}
 }
 

@@ -211,7 +211,9 @@ func (w *Writer) flushOut() error {
 func (w *Writer) hand(b []byte) {
 	if w.err == nil && len(b) > 0 {
 		var n int
-		n, w.err = w.w.Write(b)
+		if n, w.err = w.w.Write(b); w.err == nil && n != len(b) {
+			w.err = io.ErrShortWrite
+		}
 		w.offset += int64(n)
 		w.sum = crc32.Update(w.sum, crc32.IEEETable, b[:n])
 	}

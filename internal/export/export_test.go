@@ -77,12 +77,18 @@ func TestEmptyProfile(t *testing.T) {
 	}
 }
 
-type failing struct{ after int }
+type failing struct {
+	after  int
+	silent bool // it does not tell, which io.Writer forbids
+}
 
 var errDisk = errors.New("disk full")
 
 func (f *failing) Write(p []byte) (int, error) {
 	if f.after -= len(p); f.after < 0 {
+		if f.silent {
+			return 0, nil
+		}
 		return 0, errDisk
 	}
 	return len(p), nil
@@ -93,6 +99,7 @@ func TestWriteError(t *testing.T) {
 	for _, wr := range writers {
 		assert.ErrorIs(t, wr.write(&failing{}, example(), wr.o), errDisk, wr.name)
 		assert.ErrorIs(t, wr.write(&failing{after: bufferSize}, large(400), wr.o), errDisk, wr.name)
+		assert.ErrorIs(t, wr.write(&failing{silent: true}, example(), wr.o), io.ErrShortWrite, wr.name)
 	}
 }
 

@@ -15,6 +15,9 @@ func Give(w io.Writer, b []byte) ([]byte, error) {
 	if t, ok := w.(Taker); ok {
 		return t.Take(b)
 	}
-	_, err := w.Write(b)
+	n, err := w.Write(b)
+	if err == nil && n != len(b) {
+		err = io.ErrShortWrite // of a writer that does not keep to its contract
+	}
 	return b[:0], err
 }

@@ -10,6 +10,7 @@ import (
 	"math"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/activity"
@@ -357,7 +358,7 @@ func ReadFor(ctx context.Context, in *input.File, consumers ...input.Consumer) (
 	at := func(ev *nettrace.Event) { last = max(last, ev.Time) }
 	r, err := input.Read(ctx, in.Reader, info.Defect, append(slices.Clip(consumers), caller{func(*nettrace.Reader) {}, at})...)
 	switch {
-	case err != nil && err == ctx.Err():
+	case err != nil && (err == ctx.Err() || strings.HasPrefix(err.Error(), in.Name+":")):
 		return nil, err
 	case err != nil:
 		return nil, fmt.Errorf("%s: %w", in.Name, err)
