@@ -40,7 +40,21 @@ const (
 type aroundSum struct {
 	cpu, wait int64
 	samples   int
-	met       int // the stack that counted last
+	open      int // frames of the stack that is open which count for it
+}
+
+// add adds what o has.
+func (s *aroundSum) add(o *aroundSum) {
+	s.cpu += o.cpu
+	s.wait += o.wait
+	s.samples += o.samples
+}
+
+// An aroundFrame is a frame of the stack that is open, with the time of all stacks that it was in
+// since it began.
+type aroundFrame struct {
+	caller, shown MethodID // the innermost method above it that is shown, and that with it
+	aroundSum
 }
 
 type arounder struct {
@@ -48,12 +62,13 @@ type arounder struct {
 	skip   []bool
 	wanted []bool
 	polls  []bool // left out, unless raw
-	trail  []MethodID
+	stack  openStack
+	path   []aroundFrame // of stack
+	held   int           // frames of it that are wanted
 
-	callers, callees map[MethodID]*aroundSum
-	methods          map[MethodID]bool
-	stacks           int
-	all              aroundSum
+	sums    [2]map[MethodID]*aroundSum // of callers, and of callees
+	methods map[MethodID]bool
+	all     aroundSum
 }
 
 // No caller, and no callee.
@@ -64,7 +79,7 @@ const none = ^MethodID(0)
 func (p *Profile) Around(pattern string, raw bool) *Around {
 	a := &arounder{
 		p: p, skip: p.Table.Synthetic(), wanted: methodsNamed(p.Table, pattern), polls: make([]bool, p.Table.Methods()),
-		callers: map[MethodID]*aroundSum{}, callees: map[MethodID]*aroundSum{}, methods: map[MethodID]bool{},
+		sums: [2]map[MethodID]*aroundSum{{}, {}}, methods: map[MethodID]bool{},
 	}
 	if !raw {
 		a.polls = pollsOf(p.Table)
@@ -94,8 +109,9 @@ func (p *Profile) Around(pattern string, raw bool) *Around {
 			a.add(id, stacks[id])
 		}
 	}
+	a.open(0)
 	out.Samples, out.CPU, out.Wait = a.all.samples, text.Millis(a.all.cpu), text.Millis(a.all.wait)
-	out.Callers, out.Callees = a.rows(a.callers, Root), a.rows(a.callees, Self)
+	out.Callers, out.Callees = a.rows(a.sums[0], Root), a.rows(a.sums[1], Self)
 	for m := range a.methods {
 		out.Methods = append(out.Methods, shownName(p.Table.MethodAt(m)))
 	}
@@ -103,55 +119,70 @@ func (p *Profile) Around(pattern string, raw bool) *Around {
 	return out
 }
 
-// add counts a stack.
+// add counts a stack. Its frames stay open for the next one, as those of a Top.
 func (a *arounder) add(id StackID, s *aroundSum) {
-	tab := a.p.Table
-	a.trail = a.trail[:0]
-	held := false
-	for ; id != 0; id = tab.Parent(id) {
-		if m := tab.Method(tab.Frame(id)); !a.skip[m] && !a.polls[m] {
-			a.trail = append(a.trail, m) // the innermost first
-			held = held || a.wanted[m]
-		}
-	}
-	if !held {
+	a.open(id)
+	n := len(a.path)
+	if n == 0 {
 		return
 	}
-	a.stacks++
-	a.all.cpu += s.cpu
-	a.all.wait += s.wait
-	a.all.samples += s.samples
-	for i, m := range a.trail {
-		if !a.wanted[m] {
-			continue
-		}
-		a.methods[m] = true
-		caller, callee := none, none
-		if i > 0 {
-			callee = a.trail[i-1]
-		}
-		if i+1 < len(a.trail) {
-			caller = a.trail[i+1]
-		}
-		a.count(a.callers, caller, s)
-		a.count(a.callees, callee, s)
+	a.path[n-1].add(s)
+	if a.held > 0 {
+		a.all.add(s)
+		a.count(&aroundFrame{caller: a.path[n-1].shown, shown: none, aroundSum: *s}, 0) // it calls itself
 	}
 }
 
-// count adds s once for each stack.
-func (a *arounder) count(sums map[MethodID]*aroundSum, m MethodID, s *aroundSum) {
-	x := sums[m]
-	if x == nil {
-		x = &aroundSum{}
-		sums[m] = x
+// open makes id the stack that is open. What a frame that closes has goes to its caller, and to what
+// it counts for if no frame of that is open below.
+func (a *arounder) open(id StackID) {
+	tab := a.p.Table
+	d := a.stack.change(tab, id)
+	for n := len(a.path) - 1; n >= d; n-- {
+		f := &a.path[n]
+		a.count(f, -1)
+		if n > 0 {
+			a.path[n-1].add(&f.aroundSum)
+		}
 	}
-	if x.met == a.stacks {
-		return
+	a.path = a.path[:d]
+	for _, id := range a.stack.ids[d:] {
+		f := aroundFrame{caller: none, shown: tab.Method(tab.Frame(id))}
+		if n := len(a.path); n > 0 {
+			f.caller = a.path[n-1].shown
+		}
+		if a.skip[f.shown] || a.polls[f.shown] {
+			f.shown, f.caller = f.caller, hiddenFrame
+		}
+		a.count(&f, 1)
+		a.path = append(a.path, f)
 	}
-	x.met = a.stacks
-	x.cpu += s.cpu
-	x.wait += s.wait
-	x.samples += s.samples
+}
+
+// hiddenFrame is the caller of a frame that is not shown.
+const hiddenFrame = none - 1
+
+// count opens f, by 1, or closes it, by -1: it counts for its caller, and as what that calls. What it
+// has counts when no other one is open.
+func (a *arounder) count(f *aroundFrame, by int) {
+	of := [2]MethodID{f.shown, f.caller}
+	for side, m := range of {
+		if f.caller == hiddenFrame || m == none || !a.wanted[m] {
+			continue
+		}
+		if side == 0 {
+			a.held += by
+			a.methods[m] = true
+		}
+		x := a.sums[side][of[1-side]]
+		if x == nil {
+			x = &aroundSum{}
+			a.sums[side][of[1-side]] = x
+		}
+		if x.open += by; x.open == 0 {
+			x.add(&f.aroundSum)
+		}
+	}
 }
 
 func (a *arounder) rows(sums map[MethodID]*aroundSum, missing string) []AroundRow {

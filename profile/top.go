@@ -141,9 +141,28 @@ type topSum struct {
 // A topFrame is a frame of the stack that is open, with the time of all stacks that it was in since
 // it began.
 type topFrame struct {
-	id        StackID
 	m         MethodID
 	cpu, wait int64
+}
+
+// An openStack is the stack that was looked at last: what sums up stacks leaves their frames open for
+// the next one, so that the cost is that of the frames in which they differ.
+type openStack struct{ ids []StackID } // root first
+
+// change makes s the stack of id, and returns how many of its frames were open before.
+func (s *openStack) change(t *Table, id StackID) (same int) {
+	n := t.Depth(id)
+	same = min(n, len(s.ids))
+	for len(s.ids) < n {
+		s.ids = append(s.ids, 0)
+	}
+	s.ids = s.ids[:n]
+	for k := n - 1; k >= 0 && (k >= same || s.ids[k] != id); k-- {
+		same = min(same, k)
+		s.ids[k] = id
+		id = t.Parent(id)
+	}
+	return same
 }
 
 type topCounter struct {
@@ -155,9 +174,9 @@ type topCounter struct {
 
 	sums      []topSum // by method; the last one is OffCPU
 	used      []MethodID
-	path      []topFrame // the stack that is open, root first
-	walk      []StackID
-	cpu, wait int64 // since the last group
+	stack     openStack
+	path      []topFrame // of stack
+	cpu, wait int64      // since the last group
 
 	allCPU, allWait, allPolls, allUnnamed int64
 }
@@ -259,8 +278,8 @@ func (c *topCounter) thread(x *topThread, t *Top) {
 	}
 }
 
-// add adds a stack. Its frames stay open for the next one, so that the cost is that of the frames
-// in which they differ: stacks of a million frames, each one more than the last, take no hour.
+// add adds a stack. Its frames stay open for the next one: stacks of a million frames, each one more
+// than the last, take no hour.
 func (c *topCounter) add(s topStack, t *Top) {
 	tab := c.p.Table
 	leaf, id := -1, c.shown(s.id)
@@ -321,14 +340,7 @@ func (c *topCounter) use(m MethodID) *topSum {
 // open makes id the stack that is open. What a frame that closes has goes to its caller, and to its
 // method if no frame of that is open below.
 func (c *topCounter) open(id StackID) {
-	tab := c.p.Table
-	d := tab.Depth(id)
-	c.walk = c.walk[:0]
-	for d > 0 && (d > len(c.path) || c.path[d-1].id != id) {
-		c.walk = append(c.walk, id)
-		id = tab.Parent(id)
-		d--
-	}
+	d := c.stack.change(c.p.Table, id)
 	for n := len(c.path) - 1; n >= d; n-- {
 		f := &c.path[n]
 		if x := &c.sums[f.m]; !c.skip[f.m] {
@@ -343,12 +355,12 @@ func (c *topCounter) open(id StackID) {
 		}
 	}
 	c.path = c.path[:d]
-	for i := len(c.walk) - 1; i >= 0; i-- {
-		m := tab.Method(tab.Frame(c.walk[i]))
+	for _, id := range c.stack.ids[d:] {
+		m := MethodID(c.methodOf(id))
 		if !c.skip[m] {
 			c.use(m).open++
 		}
-		c.path = append(c.path, topFrame{id: c.walk[i], m: m})
+		c.path = append(c.path, topFrame{m: m})
 	}
 }
 

@@ -66,21 +66,21 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 		amount float64
 		events int
 	}
-	stacks := map[StackID]*stackSum{}
-	var sums []*stackSum // as they were met: in another order sums of fractions are others
+	stacks := map[StackID]int{} // place in sums
+	var sums []stackSum         // as they were met: in another order sums of fractions are others
 	names := map[string]int{}
 	for _, th := range p.Threads {
 		for v := range p.Values(th, weight) {
 			t.Events++
 			t.Total += v.Amount
-			s := stacks[v.Sample.Stack]
-			if s == nil {
-				s = &stackSum{stack: v.Sample.Stack}
-				stacks[v.Sample.Stack] = s
-				sums = append(sums, s)
+			k, ok := stacks[v.Sample.Stack]
+			if !ok {
+				k = len(sums)
+				stacks[v.Sample.Stack] = k
+				sums = append(sums, stackSum{stack: v.Sample.Stack})
 			}
-			s.amount += v.Amount
-			s.events++
+			sums[k].amount += v.Amount
+			sums[k].events++
 			if v.Name == "" {
 				continue
 			}
@@ -94,34 +94,24 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 			t.Names[i].Events++
 		}
 	}
-	rows := map[MethodID]*ValueRow{}
-	skip := p.Table.Synthetic()
+	c := valueCounter{p: p, skip: p.Table.Synthetic(), rows: make([]valueSum, p.Table.Methods())}
 	for _, s := range sums {
-		self := p.cause(s.stack, skip)
-		met := map[MethodID]bool{}
-		for id := s.stack; id != 0; id = p.Table.Parent(id) {
-			m := p.Table.Method(p.Table.Frame(id))
-			if skip[m] {
-				continue
-			}
-			r := rows[m]
-			if r == nil {
-				r = &ValueRow{Method: cmp.Or(p.Table.MethodAt(m).Full(), "?")}
-				rows[m] = r
-			}
-			if id == self {
-				r.Self += s.amount
-				r.Events += s.events
-			}
-			if !met[m] {
-				met[m] = true
-				r.Total += s.amount
-			}
+		c.open(s.stack)
+		if n := len(c.path); n > 0 {
+			c.path[n-1].amount += s.amount
+		}
+		if self := p.cause(s.stack, c.skip); self != 0 {
+			r := &c.rows[p.Table.Method(p.Table.Frame(self))]
+			r.Self += s.amount
+			r.Events += s.events
 		}
 	}
-	for _, r := range rows {
-		r.Within = t.Within(r.Events)
-		t.Methods = append(t.Methods, *r)
+	c.open(0)
+	for m := range c.rows {
+		if r := &c.rows[m]; r.used {
+			r.Method, r.Within = shownName(p.Table.MethodAt(MethodID(m))), t.Within(r.Events)
+			t.Methods = append(t.Methods, r.ValueRow)
+		}
 	}
 	for i := range t.Names {
 		t.Names[i].Within = t.Within(t.Names[i].Events)
@@ -141,6 +131,57 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 		t.Names, t.Methods = t.Names[:min(limit, len(t.Names))], t.Methods[:min(limit, len(t.Methods))]
 	}
 	return t
+}
+
+// A valueCounter adds up what methods weigh. Frames of a stack stay open for the next one, as those
+// of a Top.
+type valueCounter struct {
+	p     *Profile
+	skip  []bool
+	rows  []valueSum // by method
+	stack openStack
+	path  []valueFrame // of stack
+}
+
+type valueSum struct {
+	ValueRow
+	open int // frames of it in the stack that is open
+	used bool
+}
+
+// A valueFrame is a frame of the stack that is open, with what all stacks weigh that it was in since
+// it began.
+type valueFrame struct {
+	of     *valueSum // nil: it is not shown
+	amount float64
+}
+
+// open makes id the stack that is open. What a frame that closes has goes to its caller, and to its
+// method if no frame of that is open below.
+func (c *valueCounter) open(id StackID) {
+	tab := c.p.Table
+	d := c.stack.change(tab, id)
+	for n := len(c.path) - 1; n >= d; n-- {
+		f := &c.path[n]
+		if f.of != nil {
+			if f.of.open--; f.of.open == 0 {
+				f.of.Total += f.amount
+			}
+		}
+		if n > 0 {
+			c.path[n-1].amount += f.amount
+		}
+	}
+	c.path = c.path[:d]
+	for _, id := range c.stack.ids[d:] {
+		f := valueFrame{}
+		if m := tab.Method(tab.Frame(id)); !c.skip[m] {
+			f.of = &c.rows[m]
+			f.of.used = true
+			f.of.open++
+		}
+		c.path = append(c.path, f)
+	}
 }
 
 // cause returns the innermost frame of a stack that is no machinery, else the innermost one.
