@@ -9,8 +9,8 @@ import (
 	"github.com/tracefix/tracefix/activity"
 )
 
-// TestIDsOfContainers: two processes that are process 1 of their containers have the same ids in the
-// recording of their machine. Each has its own starts, stops, parents and last events.
+// TestIDsOfContainers: two processes that are process 1 of their containers have the same ids in
+// the recording of their machine. Each has its own starts, stops, parents and last events.
 func TestIDsOfContainers(t *testing.T) {
 	id := func(nums ...uint32) activity.ID {
 		id, err := activity.Encode(activity.NewPath(nums...).WithProcess(1), activity.EncoderOld)
@@ -66,7 +66,7 @@ func TestIDsOfContainers(t *testing.T) {
 	assert.Equal(t, 6, rows[12].Parent)
 }
 
-// TestSpanToldTwice: a listener and a source may both tell of one span, each with a start and a stop.
+// TestSpanToldTwice: a listener and a source may both tell of one span, each with a start and stop.
 func TestSpanToldTwice(t *testing.T) {
 	b := activity.NewBuilder(nil)
 	add := func(at int64, name string, op activity.Opcode, id byte, source string) {

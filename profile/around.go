@@ -133,8 +133,8 @@ func (a *arounder) add(id StackID, s *aroundSum) {
 	}
 }
 
-// open makes id the stack that is open. What a frame that closes has goes to its caller, and to what
-// it counts for if no frame of that is open below.
+// open makes id the stack that is open. What a frame that closes has goes to its caller, and to
+// what it counts for if no frame of that is open below.
 func (a *arounder) open(id StackID) {
 	tab := a.p.Table
 	d := a.stack.change(tab, id)
@@ -162,8 +162,8 @@ func (a *arounder) open(id StackID) {
 // hiddenFrame is the caller of a frame that is not shown.
 const hiddenFrame = none - 1
 
-// count opens f, by 1, or closes it, by -1: it counts for its caller, and as what that calls. What it
-// has counts when no other one is open.
+// count opens f, by 1, or closes it, by -1: it counts for its caller, and as what that calls. What
+// it has counts when no other one is open.
 func (a *arounder) count(f *aroundFrame, by int) {
 	of := [2]MethodID{f.shown, f.caller}
 	for side, m := range of {

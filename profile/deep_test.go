@@ -13,8 +13,8 @@ import (
 )
 
 // weighed returns a profile of a thread with these stacks of methods f0, f1, ..., root first: each
-// has a sample, and an event that weighs as much as its place. f5 is where the sampler stops threads,
-// and f6 is not shown.
+// has a sample, and an event that weighs as much as its place. f5 is where the sampler stops
+// threads, and f6 is not shown.
 func weighed(stacks [][]int) *profile.Profile {
 	p := &profile.Profile{Table: profile.NewTable(), Weights: []profile.Weight{{Name: "w"}}, Names: []string{""}}
 	var frames []profile.FrameID

@@ -145,8 +145,8 @@ type topFrame struct {
 	cpu, wait int64
 }
 
-// An openStack is the stack that was looked at last: what sums up stacks leaves their frames open for
-// the next one, so that the cost is that of the frames in which they differ.
+// An openStack is the stack that was looked at last: what sums up stacks leaves their frames open
+// for the next one, so that the cost is that of the frames in which they differ.
 type openStack struct{ ids []StackID } // root first
 
 // change makes s the stack of id, and returns how many of its frames were open before.
@@ -278,8 +278,8 @@ func (c *topCounter) thread(x *topThread, t *Top) {
 	}
 }
 
-// add adds a stack. Its frames stay open for the next one: stacks of a million frames, each one more
-// than the last, take no hour.
+// add adds a stack. Its frames stay open for the next one: stacks of a million frames, each one
+// more than the last, take no hour.
 func (c *topCounter) add(s topStack, t *Top) {
 	tab := c.p.Table
 	leaf, id := -1, c.shown(s.id)

@@ -149,8 +149,8 @@ type valueSum struct {
 	used bool
 }
 
-// A valueFrame is a frame of the stack that is open, with what all stacks weigh that it was in since
-// it began.
+// A valueFrame is a frame of the stack that is open, with what all stacks weigh that it was in
+// since it began.
 type valueFrame struct {
 	of     *valueSum // nil: it is not shown
 	amount float64
