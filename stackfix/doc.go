@@ -92,8 +92,10 @@
 //     sure enough gets most votes, and no recursion is cut, there is no bridge. One vote is
 //     enough for an answer that a model of all open stacks between two known ones gives too:
 //     the nearest one before or after, or one that is near. At last all of that is weighed together: an answer that
-//     nothing alone makes sure enough may have enough that speaks for it. None of that is evidence for another stack, so
-//     samples come first, and the stacks of other events then, if they are asked for.
+//     nothing alone makes sure enough may have enough that speaks for it. Neither is asked where the whole stacks of a
+//     thread go over from the answer to another one and back as it happens: then the nearest tells
+//     nothing. None of that is evidence for another stack, so samples come first, and the stacks of
+//     other events then, if they are asked for.
 //
 //  9. The runtime compiles methods into their callers, or anew so that they leave no frame: a call that went
 //     through a third method is direct from then on. Where all that shows the one is older than all that shows

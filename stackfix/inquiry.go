@@ -205,7 +205,7 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 	if b.guesses() && p.stack == b.stack {
 		p.hearing = q.hear(b, all)
 	}
-	if q.second(b, p, all.votes) {
+	if q.second(b, p, all) {
 		return
 	}
 	if !all.enough(outerVotes) || !q.fair || !samePhase(all.votes) {

@@ -1,7 +1,9 @@
 package stackfix
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -70,14 +72,87 @@ func TestSecond(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			q := &inquiry{consensus: &consensus{engine: newEngine(tree, Names{}, Options{MinConfidence: x.minConf})}, found: &finding{}}
 			b := &block{stack: cut, ext: tree.Add(3, 7, 8, 9), guess: tree.Add(1, 2), guessHow: Chain, seconded: true}
-			assert.Equal(t, x.want, q.second(b, &part{stack: cut}, x.votes))
+			assert.Equal(t, x.want, q.second(b, &part{stack: cut}, assembled(x.votes)))
 			assert.Equal(t, x.want, b.rooted)
 			if x.want {
 				assert.Equal(t, []FrameID{1, 2, 3, 7, 8, 9}, q.found.whole)
 				assert.Equal(t, Chain, b.how)
 			}
 			b = &block{stack: cut, ext: cut, guess: old}
-			assert.False(t, q.second(b, &part{stack: cut}, x.votes), "no second opinion")
+			assert.False(t, q.second(b, &part{stack: cut}, assembled(x.votes)), "no second opinion")
 		})
 	}
+}
+
+// assembled returns votes, the nearest first, as they are when they were called.
+func assembled(votes []ballot) *assembly {
+	a := &assembly{}
+	for _, v := range votes {
+		v.camp = a.add(v.above, true)
+		a.votes = append(a.votes, v)
+	}
+	return a
+}
+
+// TestFickle holds that an answer is not confirmed where the whole stacks of a thread go over from it
+// to another one and back as it happens: two clients of one middle, called at random, led to answers
+// of which a third was wrong.
+func TestFickle(t *testing.T) {
+	tree := stacks.NewTree()
+	cut := tree.Add(7, 8, 9)
+	a, b := tree.Add(1, 2, 3), tree.Add(1, 4, 3)
+	// by time; of two threads in turn where there are two
+	votes := func(threads int, above ...StackID) *assembly {
+		var all []ballot
+		for i, s := range above {
+			all = append(all, ballot{above: s, ago: int64(i)*phaseTime + 1, thread: i % threads})
+		}
+		return assembled(all)
+	}
+	atRandom := []StackID{a, b, a, a, b, a, b, b, a, b, a, a}
+	phases := []StackID{a, a, a, a, a, a, b, b, b, b, b, b}
+	ownWay := []StackID{a, b, a, b, a, b, a, b, a, b, a, b}
+	for name, x := range map[string]struct {
+		votes *assembly
+		want  bool
+	}{
+		"at random":                {votes(1, atRandom...), true},
+		"at random, two threads":   {votes(2, append(atRandom, atRandom...)...), true},
+		"in phases":                {votes(1, phases...), false},
+		"each thread its own":      {votes(2, ownWay...), false},
+		"every second one":         {votes(1, ownWay...), true},
+		"few":                      {votes(1, a, b, a, b), false},
+		"all the same":             {votes(1, a, a, a, a, a, a), false},
+		"two places in each stack": {twice(votes(1, ownWay...)), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			q := &inquiry{consensus: &consensus{engine: newEngine(tree, Names{}, Options{})}, found: &finding{}}
+			assert.Equal(t, x.want, q.fickle(x.votes, []FrameID{1, 2, 3}))
+			blk := &block{stack: cut, ext: cut, guess: a, guessHow: Chain, seconded: true}
+			assert.Equal(t, !x.want, q.second(blk, &part{stack: cut}, x.votes), "the second opinion")
+			blk = &block{stack: cut, ext: cut, guess: a, guessed: 0.9}
+			assert.Equal(t, !x.want, q.hear(blk, x.votes).heard, "the last opinion")
+			if around := fromThird(x.votes); around.camps[0].above == a && 2*around.camps[0].n >= around.n {
+				assert.Equal(t, !x.want, q.confirm(blk, &part{stack: cut}, around), "votes for the answer")
+			}
+		})
+	}
+}
+
+// twice makes one stack of each two votes: it holds the context in two places.
+func twice(all *assembly) *assembly {
+	for i := range all.votes {
+		all.votes[i].ago = all.votes[i/2*2].ago
+	}
+	return all
+}
+
+// fromThird returns the votes as they are called from the time of the third one.
+func fromThird(all *assembly) *assembly {
+	votes, from := slices.Clone(all.votes), all.votes[2].ago
+	for i := range votes {
+		votes[i].ago -= from
+	}
+	slices.SortStableFunc(votes, func(a, b ballot) int { return cmp.Compare(max(a.ago, -a.ago), max(b.ago, -b.ago)) })
+	return assembled(votes)
 }

@@ -73,7 +73,7 @@ func (q *inquiry) hear(b *block, votes *assembly) (h hearing) {
 			n += x.n
 		}
 	}
-	h.heard, h.share = true, float64(n)/float64(votes.n+2)
+	h.heard, h.share = !q.fickle(votes, guess), float64(n)/float64(votes.n+2)
 	var met, show [2]bool // before, after
 	for _, v := range votes.votes {
 		side := 0
