@@ -17,7 +17,8 @@ type inquiry struct {
 	way    []FrameID // see compare
 	path   []StackID // of way: the stack down to each frame
 	votes  assembly
-	heard  []bool // by camp; see agreed
+	heard  []bool // by camp; see agreed and showing
+	turns  []turn // see fickle
 	parts  []parting
 	partAt []int32  // by camp: 1 + where it parts from the first; see firm
 	met    []uint32 // by spot: when it was met

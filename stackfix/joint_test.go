@@ -127,7 +127,8 @@ func TestFickle(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			q := &inquiry{consensus: &consensus{engine: newEngine(tree, Names{}, Options{})}, found: &finding{}}
-			assert.Equal(t, x.want, q.fickle(x.votes, []FrameID{1, 2, 3}))
+			shown, n := q.showing(x.votes, []FrameID{1, 2, 3})
+			assert.Equal(t, x.want, q.fickle(x.votes, shown, n))
 			blk := &block{stack: cut, ext: cut, guess: a, guessHow: Chain, seconded: true}
 			assert.Equal(t, !x.want, q.second(blk, &part{stack: cut}, x.votes), "the second opinion")
 			blk = &block{stack: cut, ext: cut, guess: a, guessed: 0.9}

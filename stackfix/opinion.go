@@ -66,14 +66,8 @@ type hearing struct {
 // hear asks the votes for the answer of b that was not sure enough.
 func (q *inquiry) hear(b *block, votes *assembly) (h hearing) {
 	guess := q.guess(b)
-	shown := make([]bool, len(votes.camps))
-	n := 0
-	for i, x := range votes.camps {
-		if shown[i] = q.shows(x.above, guess); shown[i] {
-			n += x.n
-		}
-	}
-	h.heard, h.share = !q.fickle(votes, guess), float64(n)/float64(votes.n+2)
+	shown, n := q.showing(votes, guess)
+	h.heard, h.share = !q.fickle(votes, shown, n), float64(n)/float64(votes.n+2)
 	var met, show [2]bool // before, after
 	for _, v := range votes.votes {
 		side := 0

@@ -209,15 +209,11 @@ func (q *inquiry) confirm(b *block, p *part, all *assembly) bool {
 		return false
 	}
 	guess := q.guess(b)
-	votes := 0
-	for i, x := range all.camps {
-		if q.shows(x.above, guess) {
-			votes += x.n
-		} else if i == 0 {
-			return false // the nearest
-		}
+	if !q.shows(all.camps[0].above, guess) {
+		return false // the nearest
 	}
-	return float64(votes) >= sameVotes*float64(all.n) && !q.fickle(all, guess) && q.believe(b, p, all.votes, guess, turnSites, confirmed)
+	shown, n := q.showing(all, guess)
+	return float64(n) >= sameVotes*float64(all.n) && !q.fickle(all, shown, n) && q.believe(b, p, all.votes, guess, turnSites, confirmed)
 }
 
 // second roots b by the answer that a second opinion gives too, if a vote is for it: the nearest
@@ -235,7 +231,7 @@ func (q *inquiry) second(b *block, p *part, all *assembly) bool {
 			side = &met[1]
 		}
 		if (!*side || max(v.ago, -v.ago) < phaseTime) && q.shows(v.above, guess) {
-			if q.fickle(all, guess) {
+			if shown, n := q.showing(all, guess); q.fickle(all, shown, n) {
 				return false
 			}
 			q.found.whole = q.t.AppendFrames(append(q.found.whole[:0], guess...), p.stack)
@@ -247,20 +243,34 @@ func (q *inquiry) second(b *block, p *part, all *assembly) bool {
 	return false
 }
 
-// fickle tells whether those who vote show an answer or another one as it happens: where a thread
-// goes over from one to the other again and again, the nearest vote says nothing of the next.
-func (q *inquiry) fickle(all *assembly, guess []FrameID) bool {
-	shown := make([]bool, len(all.camps))
+// showing tells which camps show an answer, and how many witnesses these are.
+func (q *inquiry) showing(all *assembly, guess []FrameID) (shown []bool, n int) {
+	q.heard = reach(q.heard[:0], len(all.camps))
 	for i, x := range all.camps {
-		shown[i] = q.shows(x.above, guess)
+		if q.heard[i] = q.shows(x.above, guess); q.heard[i] {
+			n += x.n
+		}
 	}
-	type look struct {
-		ago             int64
-		was, is, goesOn bool // what the one before shows, if there is one, and this one
+	return q.heard, n
+}
+
+// A turn is what the newest stack of a thread shows, of those that were looked at.
+type turn struct {
+	thread          int
+	ago             int64
+	was, is, goesOn bool // what the one before shows, if there is one, and this one
+}
+
+// fickle tells whether those who vote show an answer or another one as it happens, given what
+// showing returned for it: where a thread goes over from one to the other again and again, the
+// nearest vote says nothing of the next.
+func (q *inquiry) fickle(all *assembly, shown []bool, n int) bool {
+	if min(n, all.n-n) == 0 {
+		return false
 	}
-	last := map[int]*look{} // by thread
+	q.turns = q.turns[:0]
 	pairs, changes := 0, 0
-	count := func(x *look) {
+	count := func(x *turn) {
 		if x.goesOn {
 			pairs++
 		}
@@ -269,14 +279,15 @@ func (q *inquiry) fickle(all *assembly, guess []FrameID) bool {
 		}
 	}
 	see := func(v *ballot) {
-		x := last[v.thread]
-		switch {
-		case x == nil:
-			x = &look{ago: v.ago}
-			last[v.thread] = x
-		case x.ago != v.ago:
+		i := slices.IndexFunc(q.turns, func(x turn) bool { return x.thread == v.thread })
+		if i < 0 {
+			i = len(q.turns)
+			q.turns = append(q.turns, turn{thread: v.thread, ago: v.ago})
+		}
+		x := &q.turns[i]
+		if x.ago != v.ago {
 			count(x)
-			*x = look{ago: v.ago, was: x.is, goesOn: true}
+			*x = turn{thread: v.thread, ago: v.ago, was: x.is, goesOn: true}
 		}
 		x.is = x.is || shown[v.camp] // one stack may hold what is asked for in several places
 	}
@@ -291,8 +302,8 @@ func (q *inquiry) fickle(all *assembly, guess []FrameID) bool {
 			see(v)
 		}
 	}
-	for _, x := range last {
-		count(x)
+	for i := range q.turns {
+		count(&q.turns[i])
 	}
 	return changes >= fewChanges && float64(changes) > fickleVotes*float64(pairs)
 }
