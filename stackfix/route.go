@@ -279,9 +279,11 @@ func (q *inquiry) fickle(all *assembly, shown []bool, n int) bool {
 		}
 	}
 	see := func(v *ballot) {
-		i := slices.IndexFunc(q.turns, func(x turn) bool { return x.thread == v.thread })
-		if i < 0 {
-			i = len(q.turns)
+		i := 0
+		for i < len(q.turns) && q.turns[i].thread != v.thread {
+			i++
+		}
+		if i == len(q.turns) {
 			q.turns = append(q.turns, turn{thread: v.thread, ago: v.ago})
 		}
 		x := &q.turns[i]
