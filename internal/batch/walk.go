@@ -389,10 +389,7 @@ func listedRel(p string) string {
 }
 
 func (w *lister) folder(dir, rel string) bool {
-	f := folderWalk{w: w, visited: map[string]bool{}}
-	if real, err := filepath.EvalSymlinks(dir); err == nil {
-		f.real, _ = filepath.Abs(real)
-	}
+	f := folderWalk{w: w, real: withoutLinks(dir), visited: map[string]bool{}}
 	return f.walk(dir, rel, 0)
 }
 
@@ -483,15 +480,9 @@ func (f *folderWalk) walk(dir, rel string, depth int) bool {
 
 // linked says why a link to a folder is not walked; "" if it is.
 func (f *folderWalk) linked(name string) string {
-	real, err := filepath.EvalSymlinks(name)
-	if err == nil {
-		real, err = filepath.Abs(real)
-	}
-	if err != nil {
-		return skipLoop
-	}
+	real := withoutLinks(name)
 	switch {
-	case within(f.real, real):
+	case real == "" || within(f.real, real):
 		return skipLoop
 	case within(real, f.real), f.visited[real]:
 		return skipTwice
@@ -630,10 +621,7 @@ func (w *lister) glob(pattern string) bool {
 		}
 	}
 	matched := false
-	f := folderWalk{w: w, visited: map[string]bool{}}
-	if real, err := filepath.EvalSymlinks(base); err == nil {
-		f.real, _ = filepath.Abs(real)
-	}
+	f := folderWalk{w: w, real: withoutLinks(base), visited: map[string]bool{}}
 	f.match = func(name string, dir bool) bool {
 		r, err := filepath.Rel(base, name)
 		if err != nil {
