@@ -66,6 +66,8 @@ type TopGroup struct {
 
 	// Waits are the rows by waiting, where those of Rows are by CPU time and there are both.
 	Waits []TopRow `json:"-"`
+	// CPUMethods and WaitMethods count those of Methods with CPU time and with wait.
+	CPUMethods, WaitMethods int `json:"-"`
 }
 
 // A TopRow is one method, ms. Self is without the methods it called; a recursive
@@ -374,7 +376,14 @@ func (c *topCounter) group(o TopOptions) TopGroup {
 	}
 	g.Rows = c.rows(o, byWait)
 	for _, m := range c.used {
-		c.sums[m] = topSum{}
+		x := &c.sums[m]
+		if x.cpuSelf|x.cpuTotal != 0 {
+			g.CPUMethods++
+		}
+		if x.waitSelf|x.waitTotal != 0 {
+			g.WaitMethods++
+		}
+		*x = topSum{}
 	}
 	c.used, c.cpu, c.wait = c.used[:0], 0, 0
 	return g

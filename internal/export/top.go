@@ -134,11 +134,11 @@ func topTables(b *strings.Builder, t *profile.Top, g *profile.TopGroup, width in
 	}
 	switch {
 	case t.Options.Wait || g.CPU == 0 && g.Wait > 0:
-		topTable(b, g, g.Rows, waits, width)
+		topTable(b, g.Rows, waits, g.WaitMethods, width)
 	case g.Waits == nil:
-		topTable(b, g, g.Rows, cpu, width)
+		topTable(b, g.Rows, cpu, g.CPUMethods, width)
 	default:
-		first, second := func() { topTable(b, g, g.Rows, cpu, width) }, func() { topTable(b, g, g.Waits, waits, width) }
+		first, second := func() { topTable(b, g.Rows, cpu, g.CPUMethods, width) }, func() { topTable(b, g.Waits, waits, g.WaitMethods, width) }
 		if g.Wait > g.CPU {
 			first, second = second, first
 		}
@@ -148,7 +148,8 @@ func topTables(b *strings.Builder, t *profile.Top, g *profile.TopGroup, width in
 	}
 }
 
-func topTable(b *strings.Builder, g *profile.TopGroup, rows []profile.TopRow, cols []topColumn, width int) {
+// topTable writes those of rows that have some of what cols show: the first of all.
+func topTable(b *strings.Builder, rows []profile.TopRow, cols []topColumn, all, width int) {
 	var cells [][]string
 	for i := range rows {
 		var row []string
@@ -166,12 +167,7 @@ func topTable(b *strings.Builder, g *profile.TopGroup, rows []profile.TopRow, co
 		}
 		cells = append(cells, append(row, rows[i].Method))
 	}
-	head := []string{cols[0].head, cols[1].head, "METHOD"}
-	all := g.Methods
-	if len(cells) < len(rows) {
-		all = len(cells)
-	}
-	valueTable(b, head, cells, all, width)
+	valueTable(b, []string{cols[0].head, cols[1].head, "METHOD"}, cells, all, width)
 }
 
 // AroundJSON writes a as one JSON document.

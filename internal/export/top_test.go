@@ -139,7 +139,7 @@ func TestTopText(t *testing.T) {
 		require.NoError(t, TopText(&out, topExample().Top(profile.TopOptions{Limit: 2, Raw: true}), width))
 		text := out.String()
 		assert.Contains(t, text, "Process", "nothing is hidden for its name")
-		assert.Contains(t, text, "3 more; --limit 0 shows all")
+		assert.Contains(t, text, " 2 more; --limit 0 shows all")
 		assert.Less(t, strings.Index(text, "MANAGED SELF"), strings.Index(text, "NATIVE/WAIT SELF"), "as much of both: managed code comes first")
 		assert.Contains(t, text, "1 of 9 stacks are cut")
 		assert.Contains(t, text, "without --raw")
@@ -157,6 +157,34 @@ func TestTopText(t *testing.T) {
 	var out bytes.Buffer
 	require.NoError(t, TopText(&out, (&profile.Profile{Table: profile.NewTable()}).Top(profile.TopOptions{}), 80))
 	assert.Empty(t, out.String())
+}
+
+// A table says how many methods it leaves out, not how many there are with the other kind of time.
+func TestTopTextMore(t *testing.T) {
+	m := newMaker()
+	th := m.thread(m.process(1, "x", ""), 1, "")
+	for i, s := range []struct {
+		typ    profile.SampleType
+		frames []string
+	}{
+		{profile.SampleManaged, []string{"a!A.Main()", "a!A.One()"}},
+		{profile.SampleManaged, []string{"a!A.Main()", "a!A.Two()"}},
+		{profile.SampleManaged, []string{"a!A.Main()", "a!A.Three()"}},
+		{profile.SampleExternal, []string{"a!A.Main()", "a!A.Wait()"}},
+	} {
+		th.Samples.Append(profile.Sample{Time: int64(i) * ms, Dur: ms, Type: s.typ, Stack: m.stack(s.frames...)})
+	}
+	for _, o := range []profile.TopOptions{{Limit: 1}, {Limit: 1, Total: true}, {Limit: 1, ByThread: true}} {
+		var out bytes.Buffer
+		require.NoError(t, TopText(&out, m.p.Top(o), 0))
+		managed, waits, both := strings.Cut(out.String(), "\n\n")
+		require.True(t, both)
+		assert.Contains(t, managed, " 3 more; --limit 0 shows all", o)
+		assert.Contains(t, waits, " 1 more; --limit 0 shows all", o)
+	}
+	var out bytes.Buffer
+	require.NoError(t, TopText(&out, m.p.Top(profile.TopOptions{Limit: 1, Wait: true}), 0))
+	assert.Contains(t, out.String(), " 1 more; --limit 0 shows all")
 }
 
 // What dominates is listed first; who asks for one kind gets only that.
