@@ -126,18 +126,33 @@ type fails struct{ err error }
 func (f fails) Write([]byte) (int, error) { return 0, f.err }
 func (f fails) Read([]byte) (int, error)  { return 0, f.err }
 
-// A File that was closed says so, and names no temporary file.
+// A File that was closed says so, with its name once, and names no temporary file.
 func TestClosed(t *testing.T) {
 	packed, err := os.ReadFile(httpMore)
 	require.NoError(t, err)
-	f, err := tracefix.NewFile("upload", bytes.NewReader(packed))
-	require.NoError(t, err)
-	require.NoError(t, f.Close())
-	require.NoError(t, f.Close(), "twice is once")
-	_, err = f.Profile(t.Context(), nil)
-	assert.ErrorIs(t, err, os.ErrClosed)
-	assert.EqualError(t, err, "upload: file already closed")
-	err = f.Scan(t.Context())
-	assert.ErrorIs(t, err, os.ErrClosed)
-	assert.EqualError(t, err, "upload: file already closed")
+	for kind, content := range map[string]string{
+		"nettrace":   string(packed),
+		"chromium":   `{"traceEvents":[{"ph":"X","ts":1,"dur":1,"pid":1,"tid":1,"name":"a"}]}`,
+		"speedscope": `{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[]},"profiles":[]}`,
+		"folded":     "a;b 1\n",
+	} {
+		f, err := tracefix.NewFile("upload", strings.NewReader(content))
+		require.NoError(t, err, kind)
+		require.NoError(t, f.Close())
+		require.NoError(t, f.Close(), "twice is once")
+		require.Equal(t, kind, f.Kind())
+		_, err = f.Profile(t.Context(), nil)
+		assert.ErrorIs(t, err, os.ErrClosed)
+		assert.EqualError(t, err, "upload: file already closed", kind)
+		switch kind {
+		case "nettrace":
+			err = f.Scan(t.Context())
+			assert.ErrorIs(t, err, os.ErrClosed)
+			assert.EqualError(t, err, "upload: file already closed")
+		case "chromium":
+			_, err = f.Rewrite(t.Context(), io.Discard, nil, nil, false)
+			assert.ErrorIs(t, err, os.ErrClosed)
+			assert.EqualError(t, err, "upload: file already closed")
+		}
+	}
 }

@@ -293,7 +293,7 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 	so.Warn = func(e *chromium.FormatError, at int64) { o.warn(e.Offset, e.Where, e.Err, at) }
 	t, err := spans.Read(ctx, open, so)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.in.Name, err)
+		return nil, err
 	}
 	m := &t.Profile.Meta
 	m.Events = t.Facts.Events()
