@@ -5,8 +5,12 @@ import (
 	"strings"
 )
 
-// ShellWord is s as a shell of this system takes it for one word, for commands that people copy.
+// ShellWord is a file's name as a shell of this system takes it for one word, for commands that people copy;
+// one that would be read as a flag begins with the folder.
 func ShellWord(s string) string {
+	if len(s) > 1 && s[0] == '-' {
+		s = "./" + s
+	}
 	if runtime.GOOS == "windows" {
 		return windowsWord(s)
 	}

@@ -6,6 +6,12 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
+// A file whose name begins with a dash is no flag; a dash alone is standard input.
+func TestShellWordOfDash(t *testing.T) {
+	assert.Equal(t, "./-a.nettrace", ShellWord("-a.nettrace"))
+	assert.Equal(t, "-", ShellWord("-"))
+}
+
 func TestWindowsWord(t *testing.T) {
 	for s, want := range map[string]string{
 		`C:\traces\a.nettrace`:    `C:\traces\a.nettrace`,
