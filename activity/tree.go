@@ -132,8 +132,10 @@ type Options struct {
 
 // A Count is the number of start and stop events of one kind that had no activity id.
 type Count struct {
-	Provider, Name string
-	Starts, Stops  int
+	Provider string `json:"provider"`
+	Name     string `json:"name"`
+	Starts   int    `json:"starts"`
+	Stops    int    `json:"stops"`
 }
 
 // A Tree is the result of a Builder. Rows are in the order of their events.

@@ -129,7 +129,7 @@ func ActivitiesJSON(w io.Writer, t *activity.Rows, keep, shown ActivityFilter, w
 		return err
 	}
 	fmt.Fprintf(b, "\n],\n\"totals\":%s", q)
-	if !t.HasIDs {
+	if !t.HasIDs && len(t.WithoutID) > 0 {
 		q, err := json.Marshal(t.WithoutID)
 		if err != nil {
 			return err

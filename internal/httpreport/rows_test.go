@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
@@ -45,4 +46,16 @@ func TestServedRequestsAreSetAside(t *testing.T) {
 		_, err = write(f, &profile.Spool{Memory: 1, Create: func() (profile.SpoolFile, error) { return tracetest.Unreadable{}, nil }})
 		require.Error(t, err, f)
 	}
+}
+
+// Counts of activities without ids have keys like all others, and are absent where there are none.
+func TestActivitiesJSONWithoutIDs(t *testing.T) {
+	write := func(f activity.Facts) string {
+		var b bytes.Buffer
+		require.NoError(t, ActivitiesJSON(&b, &activity.Rows{Facts: f}, nil, nil, nil))
+		return b.String()
+	}
+	assert.JSONEq(t, `{"activities":[],"totals":[]}`, write(activity.Facts{}))
+	assert.JSONEq(t, `{"activities":[],"totals":[],"without_activity_id":[{"provider":"P","name":"Work","starts":2,"stops":1}]}`,
+		write(activity.Facts{WithoutID: []activity.Count{{Provider: "P", Name: "Work", Starts: 2, Stops: 1}}}))
 }
