@@ -12,8 +12,13 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/batch"
+	"github.com/tracefix/tracefix/internal/compare"
+	"github.com/tracefix/tracefix/internal/httpreport"
+	"github.com/tracefix/tracefix/internal/info"
 	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/profile"
 )
 
 // Every key of a line of JSON stands in the section of docs/ndjson.md that is about its command.
@@ -100,6 +105,26 @@ func TestReportsAreDocumented(t *testing.T) {
 	require.Greater(t, len(keys), 80)
 	for k := range keys {
 		assert.Contains(t, text, "`"+k+"`")
+	}
+}
+
+// Every key of a document stands in the section about them.
+func TestDocumentsAreDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/ndjson.md")
+	require.NoError(t, err)
+	_, text, ok := strings.Cut(string(b), "\n## One document: ")
+	require.True(t, ok)
+	text, _, _ = strings.Cut(text, "\n## ")
+	for _, of := range []reflect.Type{
+		reflect.TypeFor[info.Facts](), reflect.TypeFor[profile.Top](), reflect.TypeFor[profile.Around](), reflect.TypeFor[profile.ValueTop](),
+		reflect.TypeFor[compare.Result](), reflect.TypeFor[batch.Comparison](), reflect.TypeFor[activity.Count](), reflect.TypeFor[httpreport.ActivityTotal](),
+	} {
+		keys := map[string]bool{}
+		jsonKeys(of, keys, map[reflect.Type]bool{reflect.TypeFor[report.Damage](): true, reflect.TypeFor[batch.GateResult](): true})
+		require.NotEmpty(t, keys, of)
+		for k := range keys {
+			assert.Contains(t, text, "`"+k+"`", of)
+		}
 	}
 }
 
