@@ -140,6 +140,9 @@ func readFolded(ctx context.Context, r io.Reader, b *builder) error {
 	b.ofCPUs(t)
 	unit := ""
 	if timed {
+		if len(t.rows) > 0 && t.rows[0].Type == profile.SampleManaged {
+			b.note("the file does not tell what was on a CPU and what waited, and all counts as on a CPU; the recording that it was converted from tells")
+		}
 		unit = "a count as a microsecond; --weight samples or bytes says what else they are"
 	}
 	b.sums(unit)
