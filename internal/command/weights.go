@@ -2,6 +2,7 @@ package command
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -113,6 +114,9 @@ func amount(v float64, unit profile.Unit) string {
 		return report.Count(int(v+0.5)) + " bytes"
 	case profile.Nanoseconds:
 		return fmt.Sprintf("%.3f ms", v/1e6)
+	}
+	if v == math.Trunc(v) && math.Abs(v) < 1<<53 {
+		return report.Count(int(v))
 	}
 	return strings.TrimSuffix(strings.TrimRight(fmt.Sprintf("%.3f", v), "0"), ".")
 }
