@@ -738,7 +738,7 @@ func (f *File) zipMember() (string, error) {
 			return "", fmt.Errorf("%s: offset 0: %w: this is %s", f.Name, ErrNotATrace, Diagsession)
 		}
 	}
-	return "", fmt.Errorf("%s: the zip holds %d files (%s, %s, ...); `tracefix batch` works on archives", f.Name, len(members), members[0].Name, members[1].Name)
+	return "", fmt.Errorf("%s: the zip holds %d files, such as %s; `tracefix batch` works on archives", f.Name, len(members), text.Line(members[0].Name))
 }
 
 // firstMember finds the first file of a zip whose directory cannot be read for why.

@@ -50,6 +50,19 @@ func zipOf(t testing.TB, method uint16, known bool, members ...string) []byte {
 	return out.Bytes()
 }
 
+// The message about a zip of several files is one line, whatever the first of them is called.
+func TestZipOfSeveral(t *testing.T) {
+	var out bytes.Buffer
+	w := zip.NewWriter(&out)
+	for _, name := range []string{"a\nb", "c"} {
+		_, err := w.Create(name)
+		require.NoError(t, err)
+	}
+	require.NoError(t, w.Close())
+	_, err := FromReader("x.zip", &out, nil)
+	require.ErrorContains(t, err, "x.zip: the zip holds 2 files, such as a b;")
+}
+
 // TestZipSalvage cuts zips everywhere: members come in order, each is a beginning of what
 // it was, and only the last one is not whole.
 func TestZipSalvage(t *testing.T) {
