@@ -645,9 +645,7 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	ours := r.journal.begun[it.out]
 	replace := r.Force || ours || r.Resume && !r.sink.eager()
 	there := !replace && r.sink.exists(ctx, it.out)
-	if there && !r.Resume {
-		return nil, fmt.Errorf("%s: %w", it.out, output.ErrExists)
-	}
+	taken := there && !r.Resume
 	p, err := r.sink.place(it.out)
 	if err != nil {
 		return nil, err
@@ -655,8 +653,12 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	if err := output.Check(p, &output.Options{Force: true, Inputs: []string{it.path}}); err != nil {
 		return nil, err
 	}
-	if replace && r.reads.has(p, ours) {
+	// No input is replaced with Force either: what helps is told first.
+	if (replace || taken) && r.reads.has(p, ours) {
 		return nil, fmt.Errorf("%s: is an input of this batch as well; name another folder for the outputs", it.out)
+	}
+	if taken {
+		return nil, fmt.Errorf("%s: %w", it.out, output.ErrExists)
 	}
 	made := p
 	if there {

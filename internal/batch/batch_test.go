@@ -1113,6 +1113,20 @@ func TestNoOutputTakesThePlaceOfAnInput(t *testing.T) {
 	})
 }
 
+// Nor is it told that --force would help.
+func TestForceIsNotAdvisedForAnInput(t *testing.T) {
+	for want, paths := range map[string][]string{
+		"x.json: is the input as well; name another output":                              {"x.json"},
+		"x.json: is an input of this batch as well; name another folder for the outputs": {"sub/x.json", "x.json"},
+	} {
+		t.Chdir(t.TempDir())
+		put(t, ".", map[string]string{"sub/x.json": trace("sub"), "x.json": trace("x")})
+		r := run(t, Config{Paths: paths, Out: "."})
+		require.Equal(t, 1, r.Totals.Failed)
+		assert.Equal(t, want, r.Traces[0].Error)
+	}
+}
+
 // A batch that starts over and is killed knows what the one before made: it is no stranger's.
 func TestStartedOverAndKilled(t *testing.T) {
 	in, out := t.TempDir(), t.TempDir()
