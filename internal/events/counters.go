@@ -575,16 +575,20 @@ type Tag struct{ Key, Value string }
 // key= follows.
 func SplitTags(s string) []Tag {
 	var tags []Tag
+	at, value := 0, 0 // where the part begins, and the value of the last tag
 	for part := range strings.SplitSeq(s, ",") {
-		k, v, ok := strings.Cut(part, "=")
-		switch {
+		end := at + len(part)
+		switch k, v, ok := strings.Cut(part, "="); {
 		case ok && k != "":
 			tags = append(tags, Tag{k, v})
+			value = end - len(v)
 		case len(tags) > 0:
-			tags[len(tags)-1].Value += "," + part
+			tags[len(tags)-1].Value = s[value:end]
 		case part != "":
 			tags = append(tags, Tag{part, ""})
+			value = end
 		}
+		at = end + len(",")
 	}
 	return tags
 }

@@ -81,14 +81,15 @@ func (o *openMetrics) Close(r *CounterResult) error {
 			b = append(b, "# UNIT "+f.name+" "+f.unit+"\n"...)
 		}
 		b = append(b, "# HELP "+f.name+" "+escapeHelp(f.help)+"\n"...)
-		seen := map[string]bool{}
+		seen := map[string]int{} // how many series would have these labels
 		for _, s := range f.series {
 			labels := labelsOf(s, len(pids) > 1, 1)
 			// Tags that become equal must not write one label set twice.
-			for n := 2; seen[labels]; n++ {
-				labels = labelsOf(s, len(pids) > 1, n)
+			for first := labels; seen[labels] > 0; {
+				seen[first]++
+				labels = labelsOf(s, len(pids) > 1, seen[first])
 			}
-			seen[labels] = true
+			seen[labels] = 1
 			b = f.appendSeries(b, s, labels)
 		}
 		if len(b) > 1<<18 {
@@ -215,16 +216,19 @@ func unreserved(name, prefix string) string {
 // labelsOf are the labels of a series, which is the nth of those that have no others.
 func labelsOf(s *series, pid bool, nth int) string {
 	var b strings.Builder
-	used := map[string]bool{"quantile": true, "le": true}
+	used := map[string]int{"quantile": 1, "le": 1} // how many tags would have this name
 	add := func(k, v string) {
 		if v == "" {
 			return // the same as no label
 		}
 		k = unreserved(sanitize(k), "tag_")
-		for used[k] {
-			k += "_"
+		for own := k; used[k] > 0; {
+			if k = own + "_"; used[own] > 1 {
+				k += strconv.Itoa(used[own])
+			}
+			used[own]++
 		}
-		used[k] = true
+		used[k] = 1
 		if b.Len() > 0 {
 			b.WriteByte(',')
 		}

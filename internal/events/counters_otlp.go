@@ -21,7 +21,7 @@ type otlpMetrics struct {
 	metrics map[otlpMetric]*otlpPoints
 	order   []*otlpPoints
 	series  map[Series]*otlpSeries
-	taken   map[otlpIdentity]bool
+	taken   map[otlpIdentity]int64 // how many series would be this one
 }
 
 // otlpMetric is what the points of a metric have in common.
@@ -84,7 +84,7 @@ func (o *otlpMetrics) Add(p *Point) error {
 	}
 	if o.metrics == nil {
 		o.pid = p.PID
-		o.metrics, o.series, o.taken = map[otlpMetric]*otlpPoints{}, map[Series]*otlpSeries{}, map[otlpIdentity]bool{}
+		o.metrics, o.series, o.taken = map[otlpMetric]*otlpPoints{}, map[Series]*otlpSeries{}, map[otlpIdentity]int64{}
 	}
 	m := o.metrics[k]
 	if m == nil {
@@ -139,13 +139,18 @@ func (o *otlpMetrics) seriesOf(p *Point) *otlpSeries {
 		return s
 	}
 	s = &otlpSeries{total: math.NaN()}
-	for n := int64(1); ; n++ {
+	var first otlpIdentity
+	for n := int64(1); ; n = o.taken[first] {
 		s.attributes = otlpAttributes(p, o.pid, n)
 		id := otlpIdentity{p.Provider, p.Version, p.Name, string(s.attributes), p.Type}
-		if !o.taken[id] {
-			o.taken[id] = true
+		if n == 1 {
+			first = id
+		}
+		if o.taken[id] == 0 {
+			o.taken[id] = 1
 			break
 		}
+		o.taken[first]++
 	}
 	o.series[key] = s
 	return s

@@ -669,8 +669,13 @@ func (t *wideWriter) Close(r *CounterResult) error {
 	b = append(b, '\n')
 	row := make([]float64, len(t.all.series))
 	var first *sample
+	var err error
 	rows := 0
 	flush := func() {
+		if len(b) > jsonAtOnce && err == nil { // thousands of columns make many more cells than there are values
+			_, err = t.w.Write(b)
+			b = b[:0]
+		}
 		if rows++; t.limit == 0 || rows <= t.limit {
 			b = append(appendWallClock(b, first.at), ',')
 			b = appendNumber(b, text.Millis(first.ns))
@@ -699,6 +704,8 @@ func (t *wideWriter) Close(r *CounterResult) error {
 		flush()
 	}
 	r.show(t.limit, rows, "row")
-	_, err := t.w.Write(b)
+	if err == nil {
+		_, err = t.w.Write(b)
+	}
 	return err
 }

@@ -61,14 +61,13 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 		}
 		by[m.Process] = append(by[m.Process], m)
 	}
+	batches := map[int]int{}
+	for _, b := range jit.Batches {
+		batches[b.Process]++
+	}
 	var stats []any
 	for _, pid := range pids {
-		s := jitStats{K: "stats", PID: pid, Tiers: map[string]int{}, Unfinished: jit.UnfinishedOf(pid)}
-		for _, b := range jit.Batches {
-			if b.Process == pid {
-				s.Batches++
-			}
-		}
+		s := jitStats{K: "stats", PID: pid, Tiers: map[string]int{}, Batches: batches[pid], Unfinished: jit.UnfinishedOf(pid)}
 		named := func(m *runtimeevents.Compilation) string { return jit.ModulePath(pid, m.Module) }
 		var waited, behind int64 // ns
 		for _, m := range by[pid] {

@@ -15,9 +15,10 @@ import (
 type locks struct {
 	aside     *spool.Spool
 	ended     lists[lockRecord]
-	abandoned lists[lockRecord] // left without a stop
-	waits     lists[lockRecord] // to be listed
-	counts    []waitCount       // in the order of the first: of all waits
+	abandoned lists[lockRecord]  // left without a stop
+	waits     lists[lockRecord]  // to be listed
+	counts    map[int]*waitCount // of all waits, by process
+	counted   []int              // the processes of these, in the order of their first
 }
 
 // A lockRecord is a contention, or a Wait.
@@ -28,11 +29,11 @@ type lockRecord struct {
 
 // A waitCount is how many waits a process had, and how many ends of contentions whose starts the
 // trace does not hold.
-type waitCount struct{ pid, waits, early int }
+type waitCount struct{ waits, early int }
 
 // newLocks returns an empty list of locks; what it has no memory for goes to aside.
 func newLocks(aside *spool.Spool) *locks {
-	return &locks{aside: aside, ended: listsIn[lockRecord](aside), abandoned: listsIn[lockRecord](aside), waits: listsIn[lockRecord](aside)}
+	return &locks{aside: aside, ended: listsIn[lockRecord](aside), abandoned: listsIn[lockRecord](aside), waits: listsIn[lockRecord](aside), counts: map[int]*waitCount{}}
 }
 
 func (l *locks) add(x *runtimeevents.Contention) {
@@ -50,23 +51,22 @@ func (l *locks) list(w *runtimeevents.Wait) {
 
 // countOf returns the counts of a process.
 func (l *locks) countOf(pid int) *waitCount {
-	i := slices.IndexFunc(l.counts, func(c waitCount) bool { return c.pid == pid })
-	if i < 0 {
-		i = len(l.counts)
-		l.counts = append(l.counts, waitCount{pid: pid})
+	c := l.counts[pid]
+	if c == nil {
+		c = &waitCount{}
+		l.counts[pid] = c
+		l.counted = append(l.counted, pid)
 	}
-	return &l.counts[i]
+	return c
 }
 
 // pids are the processes that waited.
 func (l *locks) pids() (pids []int) {
-	waiting := make([]int, len(l.counts))
-	for i, c := range l.counts {
-		waiting[i] = c.pid
-	}
-	for _, some := range [][]int{l.ended.pids, l.abandoned.pids, waiting} {
+	known := map[int]bool{}
+	for _, some := range [][]int{l.ended.pids, l.abandoned.pids, l.counted} {
 		for _, pid := range some {
-			if !slices.Contains(pids, pid) {
+			if !known[pid] {
+				known[pid] = true
 				pids = append(pids, pid)
 			}
 		}
