@@ -327,16 +327,16 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 	var starts, unlinked int64
 	var names, without, providers []string // without ids, and all of them to be recorded with ids
 	linked := false
-	for _, p := range g.f.Providers {
-		n := int64(0)
-		for _, t := range g.tallies {
-			if t != nil && t.meta.Provider == p.Name && t.starts > 0 && ofApplication(p.Name) {
-				n += t.starts
-				// Spans have ids of their own.
-				linked = linked || t.linked || p.Name == activity.BridgeProvider
-			}
+	of := map[string]int64{} // starts, by provider
+	for _, t := range g.tallies {
+		if t != nil && t.starts > 0 && ofApplication(t.meta.Provider) {
+			of[t.meta.Provider] += t.starts
+			// Spans have ids of their own.
+			linked = linked || t.linked || t.meta.Provider == activity.BridgeProvider
 		}
-		if n > 0 {
+	}
+	for _, p := range g.f.Providers {
+		if n := of[p.Name]; n > 0 {
 			starts += n
 			names = append(names, p.Name)
 			providers = append(providers, collect.All(p.Name))
