@@ -61,7 +61,7 @@ func TestWideIsNotHeld(t *testing.T) {
 
 // TestProcessGrowth: traces of many processes.
 func TestProcessGrowth(t *testing.T) {
-	tracetest.Growth(t, 4000, func(n int) {
+	tracetest.Growth(t, 20_000, func(n int) {
 		l := newLocks(nil)
 		for i := range n {
 			l.countOf(i).waits++
