@@ -383,8 +383,9 @@ type GCs struct {
 	// suspends all threads a thousand times a second.
 	Other func(*Suspension)
 	// Settled, if set, takes each collection as soon as no event can tell more of it, those of a
-	// process in order of their start, and at Finish those that are left. Neither these nor their
-	// suspensions are kept then: what Finish returns has the suspensions of no collection.
+	// process in order of their start, and at Finish those that are left; one that lacks its end when
+	// 16,384 others have begun since. Neither these nor their suspensions are kept then: what Finish
+	// returns has the suspensions of no collection.
 	Settled func(pid int, g *GC)
 	// Finalizing, if set, says how much of a run of finalizers counts, ns, and whether its objects
 	// do; from is Unknown where the trace lacks the start.
@@ -572,9 +573,13 @@ func (c *GCs) start(ev *nettrace.Event, ns int64) {
 	}
 }
 
+// mostUnsettled is behind how many collections one is handed on all the same: some of its events were lost, and
+// those behind it would all be kept. While a background one goes on some hundred others may come and go.
+const mostUnsettled = 1 << 14
+
 // settle hands on what is settled: all before the first collection that is not.
 func (c *GCs) settle(p *GCProcess) {
-	for c.Settled != nil && len(p.Collections) > 0 && c.settled(p, p.Collections[0]) {
+	for c.Settled != nil && len(p.Collections) > 0 && (len(p.Collections) > mostUnsettled || c.settled(p, p.Collections[0])) {
 		c.Settled(p.PID, p.Collections[0])
 		p.Collections[0] = nil // the slice's array goes on from here
 		p.Collections = p.Collections[1:]

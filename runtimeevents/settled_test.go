@@ -79,3 +79,24 @@ func TestSettled(t *testing.T) {
 		})
 	}
 }
+
+// A collection of which an event was lost does not hold up those behind it for long: all would be in memory.
+func TestSettledBehindLoss(t *testing.T) {
+	for name, lost := range map[string]step{"a background one": gcStart(120, 9, 1, 2, BackgroundGC), "another one": gcStart(120, 9, 1, 0, NonConcurrentGC)} {
+		t.Run(name, func(t *testing.T) {
+			steps := []step{lost}
+			const n = mostUnsettled + 100
+			for i := range uint32(n) {
+				at := int64(1000 * (i + 1))
+				steps = append(steps, suspend(at, 2, 1, i), mark(at+10, 2, IDSuspendEEEnd), gcStart(at+20, 2, i+10, 0, NonConcurrentGC), gcEnd(at+30, 2, i+10),
+					mark(at+40, 2, IDRestartEEBegin), mark(at+50, 2, IDRestartEEEnd))
+			}
+			s := newSettling()
+			for _, st := range steps {
+				s.Event(event(st.id, 1, st.tid, st.fields...), st.at, 0)
+			}
+			assert.GreaterOrEqual(t, s.early, n-1)
+			s.requireSame(t, []*GCProcess{collect(steps)})
+		})
+	}
+}
