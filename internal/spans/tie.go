@@ -103,7 +103,11 @@ func (l *lane) firstBegin(frames *frameTable, f profile.FrameID, same bool) {
 	if same {
 		l.tie.moved(frames.table, l.lastNS, l.lastSub)
 	}
-	lasts := l.began < l.lastNS // else there is no earlier time
+	at := l.lastNS
+	if len(l.tie.ends) > 0 {
+		at = min(at, l.tie.first)
+	}
+	lasts := float64(at-l.began) > 2*earlier*math.Abs(float64(at)) // else there is no earlier time
 	if lasts && (same || len(l.tie.ends) == 0) {
 		l.tied = l.tie.depth(frames.table)
 	}

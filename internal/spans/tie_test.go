@@ -167,3 +167,23 @@ func TestSpeedscopeWalk(t *testing.T) {
 	}
 	assert.NotZero(t, lost)
 }
+
+// With times that count from 1970 in microseconds a float64 tells no more than some microseconds
+// apart: ends of a span that is shorter have no earlier time, and stay within it.
+func TestSpeedscopeShortSpans(t *testing.T) {
+	deep := stack("Root b0..b129")
+	for _, step := range []float64{0.001, 0.004, 0.25, 1} {
+		var b bytes.Buffer
+		d := tracetest.NewDotnetWriter(&b)
+		d.Thread(7)
+		at := 1712195495519.0
+		for _, s := range [][]string{deep[:90], deep[len(deep)-100:], deep[:90], stack("Root Run Wait"), stack("Root Wait Go"), deep[:90], stack("Root Run Wait"), deep[len(deep)-100:], stack("Root Wait Go")} {
+			d.Sample(at, float32(step), withRoots(7, s))
+			at += step
+		}
+		require.NoError(t, d.Close())
+		out, tr := repairBytes(t, b.Bytes(), false)
+		require.NotZero(t, tr.Profile.Threads[0].Repairs.Len())
+		checkSpans(t, parse(t, out))
+	}
+}
