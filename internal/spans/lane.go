@@ -52,6 +52,13 @@ type lane struct {
 	named      profile.FrameID // the frame `Thread (n)`
 }
 
+// An oddEnd is an end of a frame that was not open, or not the innermost one.
+type oddEnd struct {
+	at    int64 // offset of its separator
+	ns    int64
+	ended int // frames, 0 if it was not open
+}
+
 // A state is what is open in a lane.
 type state struct {
 	cur, outer profile.StackID

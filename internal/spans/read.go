@@ -100,7 +100,8 @@ type reading struct {
 	taken    int                         // events
 	tell     func(*chromium.FormatError) // warn, in its place among the events
 	twice    twice
-	slices   [][]slice // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
+	odd      map[*lane][]oddEnd // of lanes that have not ended
+	slices   [][]slice          // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
 }
 
 // Read reads a trace into samples; a JSON document of another kind is an error that
@@ -117,7 +118,7 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	table := profile.NewTable()
 	t.table = &frameTable{table: table, other: map[frameKey]int32{}, maxSF: -1}
 	t.Profile = &profile.Profile{Table: table}
-	d := &reading{Trace: t, sort: map[int32]bool{}, names: map[int32]string{}, procs: map[string]string{}}
+	d := &reading{Trace: t, sort: map[int32]bool{}, odd: map[*lane][]oddEnd{}, names: map[int32]string{}, procs: map[string]string{}}
 	mods := &modules{seed: maphash.MakeSeed(), byID: map[string]entry{}, index: map[string]int32{}, maxSF: -1}
 	var foreign *chromium.FormatError
 	warn := func(fe *chromium.FormatError) {
@@ -383,7 +384,10 @@ func (d *reading) tail(err error) error {
 }
 
 // warn tells of a defect, and of when it was.
-func (d *reading) warn(fe *chromium.FormatError) {
+func (d *reading) warn(fe *chromium.FormatError) { d.warnAt(fe, d.Facts.latest) }
+
+// warnAt tells of a defect at the time ns, if an event had a time.
+func (d *reading) warnAt(fe *chromium.FormatError, ns int64) {
 	if d.opts.Warn == nil {
 		return
 	}
@@ -391,9 +395,9 @@ func (d *reading) warn(fe *chromium.FormatError) {
 	switch {
 	case !f.timed:
 	case len(f.Depths) > 0: // samples of .NET, whose times are taken as they are
-		at = max(f.latest, 0)
+		at = max(ns, 0)
 	default:
-		at = f.latest - f.earliest
+		at = ns - f.earliest
 	}
 	d.opts.Warn(fe, at)
 }
@@ -432,6 +436,7 @@ func (d *reading) span(b *brief) {
 	if b.ns < l.lastNS || b.ns == l.lastNS && b.sub < l.lastSub {
 		if l.cur != 0 || l.outer != 0 || l.ignored > 0 || l.implied > 0 {
 			l.unsorted = true
+			delete(d.odd, l)
 			d.sort[b.thread] = true
 			d.log = nil
 			return
@@ -500,11 +505,11 @@ func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, near bool,
 	switch n {
 	case 0:
 		l.ignored++
-		d.unmatched(l, start, "an end of what is not open; it is passed over")
+		d.odd[l] = append(d.odd[l], oddEnd{start, l.lastNS, n})
 	case 1:
 	default:
 		l.implied += n - 1
-		d.unmatched(l, start, "an end of what is not innermost; "+strconv.Itoa(n-1)+" within it are ended, too")
+		d.odd[l] = append(d.odd[l], oddEnd{start, l.lastNS, n})
 	}
 	l.low = min(l.low, l.depth(d.table.table))
 	if !near {
@@ -513,13 +518,21 @@ func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, near bool,
 	l.tie.add(was, start, n, l.lastNS, l.lastSub)
 }
 
-// unmatched tells of an end that goes with no begin in a lane of samples: whoever wrote it closes
+// unmatched tells of the ends that go with no begin in a lane of samples: whoever wrote it closes
 // what it opens, so events are missing or stand there twice. Other producers begin and end in the
-// middle of spans.
-func (d *reading) unmatched(l *lane, at int64, what string) {
-	if l.sampled() {
-		d.warn(&chromium.FormatError{Offset: at, Where: "traceEvents", Err: errors.New(what)})
+// middle of spans. Only the end of a lane tells that its events are in order of time.
+func (d *reading) unmatched(l *lane) {
+	for _, e := range d.odd[l] {
+		if !l.sampled() {
+			break
+		}
+		what := "an end of what is not open; it is passed over"
+		if e.ended > 0 {
+			what = "an end of what is not innermost; " + strconv.Itoa(e.ended-1) + " within it are ended, too"
+		}
+		d.warnAt(&chromium.FormatError{Offset: e.at, Where: "traceEvents", Err: errors.New(what)}, e.ns)
 	}
+	delete(d.odd, l)
 }
 
 // sample ends the transition to what is open now, and makes a sample of it that
@@ -619,6 +632,7 @@ func (d *reading) stitched(s profile.StackID) bool {
 
 // endLane ends a lane.
 func (d *reading) endLane(l *lane) {
+	d.unmatched(l)
 	if l.begun {
 		d.sample(l, l.lastNS, false) // the trace ends before the frames do
 	} else if l.seen {

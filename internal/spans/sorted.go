@@ -98,6 +98,10 @@ func (d *reading) sorted(ctx context.Context) error {
 			// Zones of these lanes count events: their offsets are not in order.
 			d.step(s.lane, e.phase, e.frame, e.name, e.sf, e.ns, e.sub, int64(i), 0)
 		}
+		for i := range d.odd[s.lane] {
+			e := &d.odd[s.lane][i]
+			e.at = s.events[e.at].off
+		}
 	}
 	return nil
 }

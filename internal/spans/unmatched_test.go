@@ -2,6 +2,8 @@ package spans
 
 import (
 	"bytes"
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -28,5 +30,35 @@ func TestUnmatchedIsDamage(t *testing.T) {
 		require.NoError(t, err)
 		require.NotEmpty(t, told, phase)
 		assert.GreaterOrEqual(t, told[0].Offset, int64(from)-2)
+	}
+}
+
+// TestUnmatchedOutOfOrder holds that events which are out of order are no damage, and that an end
+// among them which ends nothing is told once, with its place in the file.
+func TestUnmatchedOutOfOrder(t *testing.T) {
+	var evs []string
+	add := func(ts int, list ...string) {
+		for _, x := range list {
+			evs = append(evs, fmt.Sprintf(`{"name":%q,"ph":%q,"ts":%d,"pid":0,"tid":1}`, x[1:], x[:1], ts))
+		}
+	}
+	add(1, "BThread (1)", "BMain", "Ba", "BCPU_TIME")
+	add(3, "ECPU_TIME", "Eb", "EMain", "EThread (1)")
+	add(2, "ECPU_TIME", "Ea", "Bb", "BCPU_TIME")
+	for _, stray := range []bool{false, true} {
+		if stray {
+			add(2, "Enowhere")
+		}
+		in := "[" + strings.Join(evs, ",") + "]"
+		var told []*chromium.FormatError
+		tr, err := Read(t.Context(), opener([]byte(in)), &Options{Warn: func(e *chromium.FormatError, _ int64) { told = append(told, e) }})
+		require.NoError(t, err)
+		assert.Equal(t, 2, tr.Facts.Samples)
+		if !stray {
+			assert.Empty(t, told)
+			continue
+		}
+		require.Len(t, told, 1)
+		assert.True(t, strings.HasPrefix(in[told[0].Offset:], evs[len(evs)-1]), "offset %d", told[0].Offset)
 	}
 }
