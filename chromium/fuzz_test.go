@@ -29,6 +29,7 @@ func FuzzCopy(f *testing.F) {
 	}
 	f.Add([]byte(`{"a":[1,{"x":"]"}],"traceEvents":[` + eventA + `,` + eventB + `],"stackFrames":{"0":{"name":"x","category":"m"}}}`))
 	f.Add([]byte(eventA + "\n" + eventB))
+	f.Add([]byte(`{"traceEvents":[` + eventA + `],"stackFrames":{"0":{}},"stackFrames":{"1":{},"2":{}},"traceEvents":[` + eventB + `]}`))
 	f.Add([]byte(`{"a" 1,"traceEvents":[` + eventA + `],b:[1,,{"\xe9":"\q"}],"stackFrames":{,"0":{"name":"` + "\xe9\n" + `"}}}]` + eventB))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		opts := chromium.Options{MaxEventSize: 1 << 12, MaxDepth: 64}

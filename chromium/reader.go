@@ -107,6 +107,7 @@ type Reader struct {
 	found    bool // a traceEvents or a top-level array was seen
 	picky    bool // parse takes nothing without a phase
 	frames   int  // entries of stackFrames
+	framesAt int  // of them in objects of that key before this one
 	inFrames bool
 	behind   behind // what stands behind the document
 	keys     []string
@@ -191,7 +192,7 @@ func (r *Reader) Reset(src io.Reader, opts *Options) error {
 	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
 	r.passTo, r.spent, r.keys = 0, 0, nil
 	r.guesser.open = r.guesser.open[:0]
-	r.first, r.ended, r.found, r.inFrames, r.frames, r.dropped = false, false, false, false, 0, false
+	r.first, r.ended, r.found, r.inFrames, r.frames, r.framesAt, r.dropped = false, false, false, false, 0, 0, false
 	r.blank, r.owed, r.behind = true, false, behind{}
 	return r.start()
 }
@@ -672,7 +673,7 @@ func (r *Reader) readKey() error {
 		}
 	}
 	c = r.buf[r.pos+value]
-	if want, bracket := r.wanted(); c == bracket && name != want && len(r.open) == 1 && nearly(name, want) {
+	if want, bracket := r.wanted(); c == bracket && name != want && len(r.open) == 1 && (!r.found || r.frames == 0) && nearly(name, want) {
 		if err := r.warn(r.base+int64(r.pos), "document", fmt.Errorf("%w: the key %q; it is read as %q", ErrSyntax, name, want)); err != nil {
 			return err
 		}

@@ -582,6 +582,39 @@ func TestStackFrames(t *testing.T) {
 	}
 }
 
+// A key may stand twice. Each table begins anew, and what only resembles its key is one of its own.
+func TestStackFramesTwice(t *testing.T) {
+	const frame = `{"name":"x"}`
+	for _, tail := range []string{
+		`"stackFrames":{"1":` + frame + `},"stackFrames":{"2":` + frame + `, "3":` + frame + `}`,
+		`"stackFrames":{"1":` + frame + `},"stackFrames":{}`,
+		`"stackFrames":{"1":` + frame + `},"stackFrame":{"2":` + frame + `}`,
+	} {
+		in := `{"traceEvents":[` + eventA + `],` + tail + `}`
+		c := runCopy(strings.NewReader(in), chromium.Options{})
+		require.NoError(t, c.err)
+		assert.Empty(t, c.warned, tail)
+		assert.Equal(t, in, c.out)
+
+		var b bytes.Buffer
+		w := chromium.NewWriter(&b)
+		r, err := chromium.NewReader(strings.NewReader(in), &chromium.Options{Outside: w.Outside(), StackFramesEnd: func(n int) error {
+			sep := ","
+			if n == 0 {
+				sep = ""
+			}
+			_, err := w.Outside().Write([]byte(sep + `"9":` + frame))
+			return err
+		}})
+		require.NoError(t, err)
+		for ev, err := range r.All() {
+			require.NoError(t, err)
+			require.NoError(t, w.Write(ev))
+		}
+		assert.True(t, json.Valid(b.Bytes()), b.String())
+	}
+}
+
 func TestWriter(t *testing.T) {
 	var out bytes.Buffer
 	w := chromium.NewWriter(&out)
