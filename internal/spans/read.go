@@ -264,7 +264,7 @@ func (d *reading) events(ctx context.Context) error {
 	}
 	d.size = d.src.InputOffset()
 	f.Form = d.src.Form()
-	if d.arrays > 1 || !d.clean || f.Form == chromium.FormBare { // events of that are copied with commas
+	if max(d.arrays, d.ends) > 1 || !d.clean || f.Form == chromium.FormBare { // events of that are copied with commas
 		d.eventsEnd = -1
 		d.log = nil
 	}

@@ -450,3 +450,24 @@ func deepStack(n int) []string {
 func withRoots(tid int64, stack []string) []string {
 	return append(append(tracetest.Roots(1, tid), stack...), "CPU_TIME")
 }
+
+// A document may have several arrays of events, and the first of them none: what is put in before
+// the first event of all stands at the beginning of the second.
+func TestFirstArrayEmpty(t *testing.T) {
+	var b bytes.Buffer
+	d := tracetest.NewDotnetWriter(&b)
+	d.Thread(1)
+	for i, n := range []string{d120, "Root wait", d120} {
+		s := stack(n)
+		d.Sample(float64(10+i), 1, append([]string{"Thread (1)"}, s[max(0, len(s)-100):]...))
+	}
+	require.NoError(t, d.Close())
+	in := b.Bytes()
+	const key = `"traceEvents": [`
+	twice := bytes.Replace(in, []byte(key), []byte(`"traceEvents": [], "x": 1, `+key), 1)
+	want, _ := repairBytes(t, in, true)
+	out, tr := repairBytes(t, twice, true)
+	require.NotZero(t, tr.Facts.Cut)
+	require.True(t, json.Valid(out), "%.300s", out)
+	assert.Equal(t, rawEvents(t, want, ""), rawEvents(t, out, ""))
+}
