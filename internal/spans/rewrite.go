@@ -549,7 +549,7 @@ func (rw *rewriter) at(thread int32, phase byte, timed bool) *machine {
 func (rw *rewriter) step(m *machine, ed *edit, off int64, phase byte, f profile.FrameID, name int32, sf bool) {
 	ed.early = false // the machine knows which of its ends take place earlier
 	m.step(ed, phase, f, name, sf)
-	if off > m.z.last {
+	if off >= m.z.last { // equal where no separator stands before the event
 		ed.after = m.flush(ed.after)
 		rw.active[m.z.lane.thread] = nil
 		rw.busy--

@@ -471,3 +471,23 @@ func TestFirstArrayEmpty(t *testing.T) {
 	require.True(t, json.Valid(out), "%.300s", out)
 	assert.Equal(t, rawEvents(t, want, ""), rawEvents(t, out, ""))
 }
+
+// Wherever the events are parted into two arrays, they are repaired alike. Ends need no name.
+func TestTwoArrays(t *testing.T) {
+	in := small(t)
+	evs := rawsOf(t, in)
+	for i := range evs {
+		if _, rest, ok := strings.Cut(evs[i].text, `", "cat"`); ok && evs[i].ph == 'E' {
+			evs[i].text = `{"cat"` + rest
+		}
+	}
+	want, _ := repairBytes(t, assemble(t, in, evs, ", "), true)
+	for k := 1; k < len(evs); k++ {
+		parted := slices.Clone(evs)
+		parted[k-1].text += `], "traceEvents":[` + evs[k].text
+		parted = slices.Delete(parted, k, k+1)
+		out, _ := repairBytes(t, assemble(t, in, parted, ", "), true)
+		require.True(t, json.Valid(out), "parted before event %d", k)
+		require.Equal(t, rawEvents(t, want, ""), rawEvents(t, out, ""), "parted before event %d", k)
+	}
+}
