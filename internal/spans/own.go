@@ -170,6 +170,10 @@ func (d *reading) ownStep(l *lane, phase byte, f profile.FrameID, name int32, ns
 	t := d.table.table
 	if l.seen && l.heldOwn(phase, ns) {
 		d.sample(l, ns, l.cur == 0)
+		l.tied = 0
+		if lasts(l.began, ns) {
+			l.tied = l.depth(t) // unless a begin behind ends tells more
+		}
 		l.start, l.low, l.from = start, l.depth(t), state{cur: l.cur}
 		l.tie.reset()
 	}

@@ -27,6 +27,11 @@ func isNear(ns int64, sub uint32, before int64, beforeSub uint32) bool {
 	return gap >= 0 && gap <= 2*earlier*math.Abs(float64(ns))
 }
 
+// lasts reports whether there is an earlier time for an end of what began at a time.
+func lasts(began, end int64) bool {
+	return float64(end-began) > 2*earlier*math.Abs(float64(end))
+}
+
 // A tie is a run of ends of one time, but for the noise of floats.
 type tie struct {
 	from   state   // what was open before
@@ -107,7 +112,7 @@ func (l *lane) firstBegin(frames *frameTable, f profile.FrameID, same bool) {
 	if len(l.tie.ends) > 0 {
 		at = min(at, l.tie.first)
 	}
-	lasts := float64(at-l.began) > 2*earlier*math.Abs(float64(at)) // else there is no earlier time
+	lasts := lasts(l.began, at)
 	if lasts && (same || len(l.tie.ends) == 0) {
 		l.tied = l.tie.depth(frames.table)
 	}

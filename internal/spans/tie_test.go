@@ -187,3 +187,24 @@ func TestSpeedscopeShortSpans(t *testing.T) {
 		checkSpans(t, parse(t, out))
 	}
 }
+
+// Between two samples of tracefix's own output there may be ends only. Those of a sample that takes
+// no time have no earlier time.
+func TestSpeedscopeEndsOnly(t *testing.T) {
+	var evs []string
+	add := func(ts int, list string) {
+		for _, x := range strings.Fields(list) {
+			evs = append(evs, fmt.Sprintf(`{"ph":%q,"ts":%d,"pid":1,"tid":1,"name":%q,"cat":"s"}`, x[:1], ts, x[1:]))
+		}
+	}
+	add(1000, "BM Ba Bc Bd Bd Ed Ed Ec") // cut, and over at once
+	add(1001, "Ea BM BM Ba Ea EM EM EM")
+	add(1001, "Ba Bb Ba Ba BM")
+	add(2001, "EM Ea Ea Eb BM BM Bc Ba")
+	add(2002, "Ea Ec EM EM Ea")
+	in := `{"traceEvents":[{"ph":"M","ts":0,"pid":1,"tid":1,"name":"thread_name","args":{"name":"t","tracefix":{"holds":"samples","cut":1}}},` + strings.Join(evs, ",") + `]}`
+	tr := readBytes(t, []byte(in), &Options{MaxDepth: 5})
+	pass.FixStacks(tr.Profile, 0.9)
+	require.NotZero(t, tr.Profile.Threads[0].Repairs.Len())
+	checkSpans(t, parse(t, rewriteBytes(t, tr, false)))
+}
