@@ -20,7 +20,7 @@ func (r *Reader) readFrames() error {
 		return err
 	}
 	r.open = append(r.open, '{')
-	r.inFrames, r.framesAt = true, r.frames
+	r.inFrames, r.frames = true, 0
 	for {
 		c, ok, err := r.peek()
 		switch {
@@ -49,7 +49,7 @@ func (r *Reader) readFrames() error {
 			r.pos++
 			return r.pass()
 		case c == '"':
-			if err := r.separate("stackFrames", r.frames == r.framesAt); err != nil {
+			if err := r.separate("stackFrames", r.frames == 0); err != nil {
 				return err
 			}
 			if err := r.readFrame(); err != nil {
@@ -72,7 +72,7 @@ func (r *Reader) framesEnd() error {
 	if r.opts.StackFramesEnd == nil {
 		return nil
 	}
-	return r.opts.StackFramesEnd(r.frames - r.framesAt)
+	return r.opts.StackFramesEnd(r.frames)
 }
 
 // readFrame reads the entry whose key is at pos.
@@ -254,7 +254,7 @@ func (r *Reader) brokenFrame(at int) error {
 		case i < end && (r.buf[i] == '}' || r.buf[i] == ','):
 			r.pos = i
 			r.mark = i
-			if r.buf[i] == ',' && r.frames == r.framesAt {
+			if r.buf[i] == ',' && r.frames == 0 {
 				r.pos++
 				r.mark++
 			}

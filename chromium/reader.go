@@ -106,8 +106,7 @@ type Reader struct {
 	ended    bool // the array has its end
 	found    bool // a traceEvents or a top-level array was seen
 	picky    bool // parse takes nothing without a phase
-	frames   int  // entries of stackFrames
-	framesAt int  // of them in objects of that key before this one
+	frames   int  // entries of stackFrames, of the newest if there are several
 	inFrames bool
 	behind   behind // what stands behind the document
 	keys     []string
@@ -192,7 +191,7 @@ func (r *Reader) Reset(src io.Reader, opts *Options) error {
 	r.state, r.form, r.open, r.bom, r.count = atStart, FormUnknown, r.open[:0], false, 0
 	r.passTo, r.spent, r.keys = 0, 0, nil
 	r.guesser.open = r.guesser.open[:0]
-	r.first, r.ended, r.found, r.inFrames, r.frames, r.framesAt, r.dropped = false, false, false, false, 0, 0, false
+	r.first, r.ended, r.found, r.inFrames, r.frames, r.dropped = false, false, false, false, 0, false
 	r.blank, r.owed, r.behind = true, false, behind{}
 	return r.start()
 }

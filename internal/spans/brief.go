@@ -15,7 +15,6 @@ type brief struct {
 	phase   byte
 	timed   bool // TS is valid
 	lasting bool // Dur is valid
-	first   bool
 	threads bool // it has pid and tid
 	named   bool
 	cat, sf []byte
@@ -32,7 +31,7 @@ func (b *brief) shorten(ev *chromium.Event) {
 	b.sub = ev.TS.Sub
 	b.thread, b.name = ev.Thread, ev.NameID
 	b.size, b.lead = int32(len(ev.Raw)), int32(len(ev.Lead))
-	b.phase, b.timed, b.lasting, b.first = ev.Phase, ev.TS.Valid, ev.Dur.Valid, ev.First
+	b.phase, b.timed, b.lasting = ev.Phase, ev.TS.Valid, ev.Dur.Valid
 	b.threads, b.named = ev.PID != nil && ev.TID != nil, ev.Name != nil
 	b.cat, b.sf = ev.Cat, ev.SF
 	b.whole = ev

@@ -54,6 +54,7 @@ type lane struct {
 
 // An oddEnd is an end of a frame that was not open, or not the innermost one.
 type oddEnd struct {
+	lane  *lane
 	at    int64 // offset of its separator
 	ns    int64
 	ended int // frames, 0 if it was not open

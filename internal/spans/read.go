@@ -96,12 +96,11 @@ type reading struct {
 	cpu      int32                       // name of CPU_TIME
 	has      [2]bool                     // what the first begin has: a thread, a name
 	required bool                        // has is known
-	arrays   int                         // of events
 	taken    int                         // events
 	tell     func(*chromium.FormatError) // warn, in its place among the events
 	twice    twice
-	odd      map[*lane][]oddEnd // of lanes that have not ended
-	slices   [][]slice          // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
+	odd      []oddEnd
+	slices   [][]slice // by chromium.Event.Thread, of threads that hold no stacks of dotnet-trace
 }
 
 // Read reads a trace into samples; a JSON document of another kind is an error that
@@ -118,7 +117,7 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	table := profile.NewTable()
 	t.table = &frameTable{table: table, other: map[frameKey]int32{}, maxSF: -1}
 	t.Profile = &profile.Profile{Table: table}
-	d := &reading{Trace: t, sort: map[int32]bool{}, odd: map[*lane][]oddEnd{}, names: map[int32]string{}, procs: map[string]string{}}
+	d := &reading{Trace: t, sort: map[int32]bool{}, names: map[int32]string{}, procs: map[string]string{}}
 	mods := &modules{seed: maphash.MakeSeed(), byID: map[string]entry{}, index: map[string]int32{}, maxSF: -1}
 	var foreign *chromium.FormatError
 	warn := func(fe *chromium.FormatError) {
@@ -264,7 +263,7 @@ func (d *reading) events(ctx context.Context) error {
 	}
 	d.size = d.src.InputOffset()
 	f.Form = d.src.Form()
-	if max(d.arrays, d.ends) > 1 || !d.clean || f.Form == chromium.FormBare { // events of that are copied with commas
+	if d.ends > 1 || !d.clean || f.Form == chromium.FormBare { // events of that are copied with commas
 		d.eventsEnd = -1
 		d.log = nil
 	}
@@ -292,9 +291,6 @@ func (d *reading) alone(ctx context.Context) error {
 // take follows an event.
 func (d *reading) take(b *brief) {
 	f := &d.Facts
-	if b.first {
-		d.arrays++
-	}
 	d.eventsEnd = b.off + int64(b.size)
 	f.see(b)
 	d.require(b)
@@ -384,10 +380,7 @@ func (d *reading) tail(err error) error {
 }
 
 // warn tells of a defect, and of when it was.
-func (d *reading) warn(fe *chromium.FormatError) { d.warnAt(fe, d.Facts.latest) }
-
-// warnAt tells of a defect at the time ns, if an event had a time.
-func (d *reading) warnAt(fe *chromium.FormatError, ns int64) {
+func (d *reading) warn(fe *chromium.FormatError) {
 	if d.opts.Warn == nil {
 		return
 	}
@@ -395,9 +388,9 @@ func (d *reading) warnAt(fe *chromium.FormatError, ns int64) {
 	switch {
 	case !f.timed:
 	case len(f.Depths) > 0: // samples of .NET, whose times are taken as they are
-		at = max(ns, 0)
+		at = max(f.latest, 0)
 	default:
-		at = ns - f.earliest
+		at = f.latest - f.earliest
 	}
 	d.opts.Warn(fe, at)
 }
@@ -436,7 +429,6 @@ func (d *reading) span(b *brief) {
 	if b.ns < l.lastNS || b.ns == l.lastNS && b.sub < l.lastSub {
 		if l.cur != 0 || l.outer != 0 || l.ignored > 0 || l.implied > 0 {
 			l.unsorted = true
-			delete(d.odd, l)
 			d.sort[b.thread] = true
 			d.log = nil
 			return
@@ -502,14 +494,13 @@ func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, near bool,
 	was := state{l.cur, l.outer}
 	l.rungs.add(l.depth(d.table.table), start-l.start)
 	n := l.end(d.table, f, name, sf)
-	switch n {
-	case 0:
+	if n == 0 {
 		l.ignored++
-		d.odd[l] = append(d.odd[l], oddEnd{start, l.lastNS, n})
-	case 1:
-	default:
+	} else {
 		l.implied += n - 1
-		d.odd[l] = append(d.odd[l], oddEnd{start, l.lastNS, n})
+	}
+	if n != 1 && l.sampled() {
+		d.odd = append(d.odd, oddEnd{l, start, l.lastNS, n})
 	}
 	l.low = min(l.low, l.depth(d.table.table))
 	if !near {
@@ -521,18 +512,18 @@ func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, near bool,
 // unmatched tells of the ends that go with no begin in a lane of samples: whoever wrote it closes
 // what it opens, so events are missing or stand there twice. Other producers begin and end in the
 // middle of spans. Only the end of a lane tells that its events are in order of time.
-func (d *reading) unmatched(l *lane) {
-	for _, e := range d.odd[l] {
-		if !l.sampled() {
-			break
+func (d *reading) unmatched() {
+	for _, e := range d.odd {
+		if e.lane.unsorted {
+			continue
 		}
 		what := "an end of what is not open; it is passed over"
 		if e.ended > 0 {
 			what = "an end of what is not innermost; " + strconv.Itoa(e.ended-1) + " within it are ended, too"
 		}
-		d.warnAt(&chromium.FormatError{Offset: e.at, Where: "traceEvents", Err: errors.New(what)}, e.ns)
+		d.Facts.latest = e.ns
+		d.warn(&chromium.FormatError{Offset: e.at, Where: "traceEvents", Err: errors.New(what)})
 	}
-	delete(d.odd, l)
 }
 
 // sample ends the transition to what is open now, and makes a sample of it that
@@ -632,7 +623,6 @@ func (d *reading) stitched(s profile.StackID) bool {
 
 // endLane ends a lane.
 func (d *reading) endLane(l *lane) {
-	d.unmatched(l)
 	if l.begun {
 		d.sample(l, l.lastNS, false) // the trace ends before the frames do
 	} else if l.seen {
@@ -646,6 +636,7 @@ func (d *reading) endLane(l *lane) {
 
 // finish completes the profile.
 func (d *reading) finish(frames int) {
+	d.unmatched()
 	for _, l := range d.all {
 		if !l.unsorted {
 			d.endLane(l)

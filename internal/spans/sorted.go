@@ -91,6 +91,7 @@ func (d *reading) sorted(ctx context.Context) error {
 		e := s.events[0]
 		s.lane = &lane{thread: thread, fromSample: -1, sorted: true, lastNS: e.ns, first: e.ns, start: 0, own: d.table.own(thread)}
 	}
+	told := len(d.odd)
 	for _, s := range d.sorters {
 		d.all = append(d.all, s.lane)
 		for i := range s.events {
@@ -98,10 +99,11 @@ func (d *reading) sorted(ctx context.Context) error {
 			// Zones of these lanes count events: their offsets are not in order.
 			d.step(s.lane, e.phase, e.frame, e.name, e.sf, e.ns, e.sub, int64(i), 0)
 		}
-		for i := range d.odd[s.lane] {
-			e := &d.odd[s.lane][i]
+		for i := range d.odd[told:] {
+			e := &d.odd[told+i]
 			e.at = s.events[e.at].off
 		}
+		told = len(d.odd)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func (l *lane) firstBegin(frames *frameTable, f profile.FrameID, same bool) {
 	}
 	at := l.lastNS
 	if len(l.tie.ends) > 0 {
-		at = min(at, l.tie.first)
+		at = l.tie.first
 	}
 	lasts := lasts(l.began, at)
 	if lasts && (same || len(l.tie.ends) == 0) {
