@@ -232,6 +232,45 @@ func (e *engine) dropSuspects(w *world) {
 	}
 }
 
+// parts returns what is known of the stacks of samples, or of other events, that have no answer.
+func (e *engine) parts(c *consensus, evidence bool) map[*block]part {
+	parts := map[*block]part{}
+	known := e.newBases(c.w)
+	var bs, stacks []StackID
+	for i := range c.w.runs {
+		r := &c.w.runs[i]
+		if !r.cut(evidence) {
+			continue
+		}
+		base := known.of(r)
+		for k := range r.blocks {
+			b := &r.blocks[k]
+			if b.rooted || b.evidence != evidence {
+				continue
+			}
+			p := part{base: base[k], baseConf: baseConfidence, stack: b.stack}
+			if c.parts[b] != nil {
+				p = c.part(known, r, b, base[k])
+			}
+			parts[b] = p
+			if p.base != 0 && b.stack != 0 {
+				bs, stacks = append(bs, p.base), append(stacks, b.stack)
+			}
+		}
+	}
+	if len(bs) == 0 {
+		return parts
+	}
+	homes := e.newHabitats(c.w, bs, stacks)
+	for b, p := range parts {
+		if p.base != 0 && b.stack != 0 {
+			p.base = homes.within(p.base, b.stack, p.shortest)
+			parts[b] = p
+		}
+	}
+	return parts
+}
+
 // result adds the repairs of samples, or of other events, to those of each run, and counts them in res.
 func (e *engine) result(c *consensus, evidence bool, found [][]Repair, res *Result) {
 	w := c.w
@@ -254,16 +293,12 @@ func (e *engine) result(c *consensus, evidence bool, found [][]Repair, res *Resu
 		return s
 	}
 	st := &res.Stats
-	known := e.newBases(w)
+	parts := e.parts(c, evidence)
 	for i := range w.runs {
 		if e.stopped() {
 			return
 		}
 		r := &w.runs[i]
-		if !r.cut(evidence) {
-			continue
-		}
-		base := known.of(r)
 		for k := range r.blocks {
 			b := &r.blocks[k]
 			if b.cut == Whole || b.evidence != evidence {
@@ -276,10 +311,7 @@ func (e *engine) result(c *consensus, evidence bool, found [][]Repair, res *Resu
 			if b.bridged || b.stack == 0 {
 				b.dropped, b.conf, b.how = 0, 0, Bridge
 			}
-			part := part{base: base[k], baseConf: baseConfidence, stack: b.stack}
-			if c.parts[b] != nil {
-				part = c.part(known, r, b, base[k])
-			}
+			part := parts[b]
 			part.base = e.short.outer(part.base, b.time)
 			part.stack = e.short.inner(part.stack, b)
 			rep := Repair{Stack: export(b, part.base, part.stack), How: b.how, Confidence: b.conf, Dropped: b.dropped}
