@@ -233,8 +233,8 @@ func (e *engine) dropSuspects(w *world) {
 }
 
 // parts returns what is known of the stacks of samples, or of other events, that have no answer.
-func (e *engine) parts(c *consensus, evidence bool) map[*block]part {
-	parts := map[*block]part{}
+func (e *engine) parts(c *consensus, evidence bool) map[*block]*part {
+	parts := map[*block]*part{}
 	known := e.newBases(c.w)
 	var bs, stacks []StackID
 	for i := range c.w.runs {
@@ -252,7 +252,7 @@ func (e *engine) parts(c *consensus, evidence bool) map[*block]part {
 			if c.parts[b] != nil {
 				p = c.part(known, r, b, base[k])
 			}
-			parts[b] = p
+			parts[b] = &p
 			if p.base != 0 && b.stack != 0 {
 				bs, stacks = append(bs, p.base), append(stacks, b.stack)
 			}
@@ -265,7 +265,6 @@ func (e *engine) parts(c *consensus, evidence bool) map[*block]part {
 	for b, p := range parts {
 		if p.base != 0 && b.stack != 0 {
 			p.base = homes.within(p.base, b.stack, p.shortest)
-			parts[b] = p
 		}
 	}
 	return parts
@@ -311,7 +310,10 @@ func (e *engine) result(c *consensus, evidence bool, found [][]Repair, res *Resu
 			if b.bridged || b.stack == 0 {
 				b.dropped, b.conf, b.how = 0, 0, Bridge
 			}
-			part := parts[b]
+			part := part{baseConf: baseConfidence, stack: b.stack}
+			if p := parts[b]; p != nil {
+				part = *p
+			}
 			part.base = e.short.outer(part.base, b.time)
 			part.stack = e.short.inner(part.stack, b)
 			rep := Repair{Stack: export(b, part.base, part.stack), How: b.how, Confidence: b.conf, Dropped: b.dropped}

@@ -24,7 +24,8 @@ type habitats struct {
 	of    numbering // methods of bridged stacks
 	homes [][]home  // of these, in order of the nodes
 	most  int       // depth at which a method may have homes; see withinReach
-	memo  map[[2]uint32]int
+	asked numbering // of what was asked, what is in told
+	told  []int
 	fs    []FrameID
 }
 
@@ -47,7 +48,7 @@ type home struct {
 // newHabitats learns from the whole stacks that were recorded; bases are those to be asked for, and
 // stacks those that they are for.
 func (e *engine) newHabitats(w *world, bases, stacks []StackID) *habitats {
-	x := &habitats{engine: e, nodes: make([]habitat, 1), memo: map[[2]uint32]int{}}
+	x := &habitats{engine: e, nodes: make([]habitat, 1)}
 	deepest := 0
 	for _, s := range bases {
 		x.node(s, true)
@@ -149,28 +150,26 @@ func (x *habitats) settle() *habitats {
 // methods of s may stand below it.
 func (x *habitats) within(base, s StackID, least int) StackID {
 	node := x.node(base, false)
-	outermost := x.of.get(uint64(x.method(x.t.Frame(x.t.up(s, 1)))))
-	key := [2]uint32{^uint32(node), uint32(outermost)}
-	above, ok := x.memo[key]
-	if !ok {
-		above = x.shallowest(node, x.homes[outermost])
-		x.memo[key] = above
-	}
+	first := x.of.get(uint64(x.method(x.t.Frame(x.t.up(s, 1)))))
+	above := x.ask(^uint32(node), first, func() int { return x.shallowest(node, x.homes[first]) })
 	if least != math.MaxInt { // it is known
 		above = max(above, least)
 	}
 	depth := x.t.Depth(base)
 	for s = x.t.up(s, max(0, x.most-above)); s != 0; s = x.t.Parent(s) {
 		m := x.of.get(uint64(x.method(x.t.Frame(s))))
-		key := [2]uint32{uint32(node), uint32(m)}
-		d, ok := x.memo[key]
-		if !ok {
-			d = x.reach(node, x.homes[m])
-			x.memo[key] = d
-		}
-		depth = min(depth, d)
+		depth = min(depth, x.ask(uint32(node), m, func() int { return x.reach(node, x.homes[m]) }))
 	}
 	return x.t.up(base, depth)
+}
+
+// ask returns what f tells of a node and a method, and asks once.
+func (x *habitats) ask(node uint32, m int, f func() int) int {
+	i := x.asked.add(edgeKey(node, uint32(m)))
+	if i == len(x.told) {
+		x.told = append(x.told, f())
+	}
+	return x.told[i]
 }
 
 // shallowest tells how few frames, at least, call a method, which has these homes, where it stands below a node.
