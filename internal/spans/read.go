@@ -500,6 +500,9 @@ func (d *reading) endStep(l *lane, f profile.FrameID, name int32, sf, near bool,
 		l.implied += n - 1
 	}
 	if n != 1 && l.sampled() {
+		if len(d.odd) == mostOdd && !l.sorted {
+			d.unmatched() // those whose thread turns out to be out of order, too
+		}
 		d.odd = append(d.odd, oddEnd{l, start, l.lastNS, n})
 	}
 	l.low = min(l.low, l.depth(d.table.table))
@@ -524,7 +527,11 @@ func (d *reading) unmatched() {
 		d.Facts.latest = e.ns
 		d.warn(&chromium.FormatError{Offset: e.at, Where: "traceEvents", Err: errors.New(what)})
 	}
+	d.odd = d.odd[:0]
 }
+
+// mostOdd is how many ends of threads that are in order wait to be told.
+const mostOdd = 1 << 16
 
 // sample ends the transition to what is open now, and makes a sample of it that
 // holds until ns. With end the lane is over and nothing is open.

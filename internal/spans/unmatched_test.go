@@ -3,6 +3,7 @@ package spans
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 
@@ -61,4 +62,28 @@ func TestUnmatchedOutOfOrder(t *testing.T) {
 		require.Len(t, told, 1)
 		assert.True(t, strings.HasPrefix(in[told[0].Offset:], evs[len(evs)-1]), "offset %d", told[0].Offset)
 	}
+}
+
+// TestUnmatchedWithoutEnd holds that ends which end nothing are all told, and that few of them are kept until then.
+func TestUnmatchedWithoutEnd(t *testing.T) {
+	const odd = 3 * mostOdd
+	in := []byte(`[{"name":"Thread (1)","ph":"B","ts":0,"pid":0,"tid":1},{"name":"Main","ph":"B","ts":0,"pid":0,"tid":1},{"name":"CPU_TIME","ph":"B","ts":0,"pid":0,"tid":1}`)
+	for i := range odd {
+		in = fmt.Appendf(in, `,{"name":"nowhere","ph":"E","ts":%d,"pid":0,"tid":1}`, i/1000)
+	}
+	in = append(in, ']')
+	var read *bytes.Reader
+	told, left := 0, 0
+	_, err := Read(t.Context(), func() (io.ReadCloser, error) {
+		read = bytes.NewReader(in)
+		return io.NopCloser(read), nil
+	}, &Options{Warn: func(*chromium.FormatError, int64) {
+		if told == 0 {
+			left = read.Len()
+		}
+		told++
+	}})
+	require.NoError(t, err)
+	assert.Equal(t, odd, told)
+	assert.Greater(t, left, len(in)/4, "when the first one is told")
 }
