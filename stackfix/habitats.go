@@ -194,7 +194,7 @@ func (x *habitats) reach(node int32, homes []home) int {
 		}
 		return homes[k-1].total
 	}
-	for i := node; i > 0; i = x.nodes[i].callers {
+	for i := node; i > 0 && len(homes) > 0; i = x.nodes[i].callers {
 		n := &x.nodes[i]
 		switch c := until(n.at+n.n) - until(n.at); {
 		case c >= fewHomes:
