@@ -418,6 +418,7 @@ func fieldsV6(c *Cursor, depth int) ([]Field, bool) {
 		return nil, n == 0
 	}
 	fields := make([]Field, 0, n)
+	known := true
 	for range n {
 		row := Cursor{b: c.Bytes(int(c.U16()))}
 		if c.err != nil {
@@ -425,14 +426,15 @@ func fieldsV6(c *Cursor, depth int) ([]Field, bool) {
 		}
 		name := row.StringV().String()
 		f, ok := typeV6(&row, depth)
-		if !ok || row.err != nil {
-			// A type this package does not know: what follows cannot be placed.
-			return fields, true
+		if known = known && ok && row.err == nil; !known {
+			// A type this package does not know: what follows in a payload cannot be placed. What
+			// follows in the definition can: each field has its size.
+			continue
 		}
 		f.Name = name
 		fields = append(fields, f)
 	}
-	return fields, true
+	return fields, known || depth == 0
 }
 
 func typeV6(c *Cursor, depth int) (Field, bool) {

@@ -150,7 +150,8 @@ func (v *Value) Walk() Walker {
 	w := Walker{n: v.Len(), object: v.kind == KindObject}
 	if w.n > 0 {
 		w.field = v.field
-		w.c = Cursor{b: v.payload[:v.end], pos: int(v.off), pointer: int(v.pointer)}
+		// What a RelLoc or DataLoc in it points to stands behind it.
+		w.c = Cursor{b: v.payload, pos: int(v.off), pointer: int(v.pointer)}
 	}
 	return w
 }
