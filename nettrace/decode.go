@@ -814,10 +814,14 @@ func (r *Reader) nextDefinition(b []byte, at int, s headerState, compressed bool
 func (r *Reader) define(m *Metadata) {
 	r.noted(m)
 	r.mendDefinition(m)
+	if n := countFields(m.Fields); n > maxFieldsEach || len(m.Raw) > maxDefinition {
+		r.warn(m.Offset, "metadata", fmt.Errorf("%w: a definition of %d bytes and %d fields, which are not decoded", ErrTooLarge, len(m.Raw), n), 0)
+		m.Fields, m.HasFieldList = nil, false
+	}
 	again, full := r.meta.define(m)
 	switch {
 	case full:
-		r.warn(m.Offset, "metadata", fmt.Errorf("%w: more than %d definitions", ErrTooLarge, maxMetadata), 0)
+		r.warn(m.Offset, "metadata", fmt.Errorf("%w: more than %d definitions, or %d fields of them", ErrTooLarge, maxMetadata, maxDescribed), 0)
 	case again:
 		r.warn(m.Offset, "metadata", fmt.Errorf("metadata id %d is defined again as %s %d", m.ID, m.Provider, m.EventID), 0)
 	}

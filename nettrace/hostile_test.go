@@ -235,6 +235,14 @@ func TestManyDamages(t *testing.T) {
 			}
 			return broken(objectV4(bytes.Clone(v4), "MetadataBlock", rows), n)
 		}},
+		"events with one of two lists of labels in turn": {2000, func(n int) []byte {
+			lists := le32(le32(nil, 1), 2)
+			for range 2 {
+				lists = append(append(lists, bytes.Repeat([]byte{labelLevel, 1}, n)...), labelLevel|0x80, 1)
+			}
+			events := append(bytes.Clone(blockHeader), bytes.Repeat([]byte{0x10, 0, 1, 0x10, 0, 2}, n/2)...)
+			return blockV6(blockV6(bytes.Clone(v6), kindLabelList, lists), kindEvent, events)
+		}},
 		"events of v2 that claim to be large": {20000, func(n int) []byte {
 			file := append([]byte(serialMagic), tagBegin, tagBegin, tagNull)
 			file = append(le32(le32(le32(file, 2), 0), 5), "Trace\x06"...)
@@ -254,6 +262,74 @@ func TestManyDamages(t *testing.T) {
 				for err = r.Read(&ev); err == nil; err = r.Read(&ev) {
 				}
 			})
+		})
+	}
+}
+
+// blockV6 appends a block of v6 to a file.
+func blockV6(file []byte, kind blockKind, contents []byte) []byte {
+	return append(le32(file, uint32(len(contents))|uint32(kind)<<24), contents...)
+}
+
+// Fields and pairs of texts take a few bytes in a file, and many times as much in memory: how many are
+// held is bounded, and what is too much is told.
+func TestHeldDescriptions(t *testing.T) {
+	v4, v6 := unhex(t, knownV4)[:102], unhex(t, knownV6)[:20+4+0x35]
+	row := func(contents []byte) []byte {
+		return append([]byte{byte(len(contents)), byte(len(contents) >> 8)}, contents...)
+	}
+	definitions := func(n int, rest []byte) []byte {
+		file := bytes.Clone(v6)
+		for i := range n {
+			file = blockV6(file, kindMetadata, append([]byte{0, 0}, row(append(append(binary.AppendUvarint(nil, uint64(i+1)), 1, 'P', 1, 1, 'E'), rest...))...))
+		}
+		return file
+	}
+	fields := func(n int) []byte {
+		return append([]byte{byte(n), byte(n >> 8)}, bytes.Repeat([]byte{2, 0, 0, byte(TypeInt32)}, n)...)
+	}
+	v4Fields := append(le32(nil, 1), 'P', 0, 0, 0, 1, 0, 0, 0, 0, 0)
+	v4Fields = le32(append(v4Fields, make([]byte, 16)...), 1000)
+	for range 1000 { // objects of objects
+		v4Fields = le32(le32(v4Fields, uint32(TypeObject)), 200)
+		v4Fields = append(append(v4Fields, bytes.Repeat([]byte{byte(TypeInt32), 0, 0, 0, 0, 0}, 200)...), 0, 0)
+	}
+	threads := bytes.Clone(v6)
+	for i := range 20 {
+		threads = blockV6(threads, kindThread, row(append(binary.AppendUvarint(nil, uint64(i+1)), bytes.Repeat([]byte{4, 0, 0}, 5000)...)))
+	}
+	head := bytes.Clone(v6[:len(v6)-13]) // without its pair
+	head = append(le32(head[:len(head)-4], 100000), bytes.Repeat([]byte{0, 0}, 100000)...)
+	copy(head[20:], le32(nil, uint32(len(head)-24)|uint32(kindTrace)<<24))
+	for name, file := range map[string][]byte{
+		"fields of many definitions": definitions(300, fields(4000)),
+		"fields of one definition":   definitions(1, fields(10000)),
+		"fields of objects":          objectV4(bytes.Clone(v4), "MetadataBlock", append(append(append([]byte{20, 0, 1, 0}, make([]byte, 16)...), binary.AppendUvarint([]byte{0x80, 0}, uint64(len(v4Fields)))...), v4Fields...)),
+		"pairs of definitions":       definitions(110, append(append([]byte{0, 0, 0x30, 0x75}, bytes.Repeat([]byte{6, 0, 0}, 10000)...), 0)),
+		"pairs of threads":           threads,
+		"pairs of the trace":         head,
+	} {
+		t.Run(name, func(t *testing.T) {
+			var told []error
+			r, err := NewReader(bytes.NewReader(file), &Options{Warn: func(err *FormatError) { told = append(told, err) }})
+			require.NoError(t, err)
+			var ev Event
+			for err = r.Read(&ev); err == nil; err = r.Read(&ev) {
+			}
+			held := len(r.h.KeyValues)
+			for _, m := range r.meta.all {
+				held += countFields(m.Fields) + len(m.KeyValues)
+				assert.LessOrEqual(t, countFields(m.Fields), maxFieldsEach)
+			}
+			for _, th := range r.threads {
+				held += len(th.KeyValues)
+			}
+			limit := maxDescribed
+			if len(r.meta.all) == 0 {
+				limit = maxPairs
+			}
+			assert.LessOrEqual(t, held, limit)
+			assert.NotEmpty(t, told)
 		})
 	}
 }

@@ -11,7 +11,9 @@ import (
 const (
 	maxMetadata   = 1 << 18 // definitions in one file
 	maxTypeDepth  = 32      // nested objects and arrays
-	maxFieldsEach = 4096    // of one struct
+	maxFieldsEach = 4096    // of one definition, which each of its events may cost
+	maxDescribed  = 1 << 20 // fields and pairs of all definitions
+	maxDefinition = 1 << 20 // bytes; the runtime's have 64 KiB at most
 )
 
 // metadataTable finds metadata by the file's id.
@@ -20,6 +22,8 @@ type metadataTable struct {
 	dense []*Metadata // by ID below denseIDs
 	rest  map[uint32]*Metadata
 	lost  map[uint32]*Metadata // stand-ins for ids that were never defined
+
+	described int // fields and pairs of all
 }
 
 const denseIDs = 1 << 14
@@ -57,7 +61,7 @@ func (t *metadataTable) define(m *Metadata) (redefined, full bool) {
 	if old != nil && old.Provider == m.Provider && string(old.Raw) == string(m.Raw) && old.ProviderID == m.ProviderID {
 		return false, false // a repetition: keep the pointer
 	}
-	if len(t.all) >= maxMetadata {
+	if t.described += countFields(m.Fields) + len(m.KeyValues); len(t.all) >= maxMetadata || t.described > maxDescribed {
 		return false, true
 	}
 	m.Index = len(t.all)
@@ -242,7 +246,7 @@ func (m *Metadata) parseBlob(b []byte) {
 	m.Keywords = c.U64()
 	m.Version = int(uint8(c.U32()))
 	m.Level = int(c.I32())
-	if c.Len() == 0 {
+	if c.Len() == 0 || len(b) > maxDefinition {
 		return // an old or truncated definition: no field list
 	}
 	m.HasFieldList = true
@@ -295,6 +299,19 @@ func parseOld(b []byte, version int, offset int64) (*Metadata, error) {
 	}
 	m.EventID, m.Version = int(uint16(eventID)), int(uint8(ver))
 	return m, nil
+}
+
+// countFields counts the fields of a definition, with those inside others.
+func countFields(fields []Field) int {
+	n := len(fields)
+	for i := range fields {
+		f := &fields[i]
+		n += countFields(f.Fields)
+		for e := f.Elem; e != nil; e = e.Elem {
+			n += 1 + countFields(e.Fields)
+		}
+	}
+	return n
 }
 
 // fieldsV1 reads a count and that many fields in the first form, where the name comes last.

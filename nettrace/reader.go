@@ -79,6 +79,7 @@ type Reader struct {
 	stacks  refTable
 	labels  refTable
 	threads map[uint64]*Thread // v6: rows by index
+	pairs   int                // of texts in them
 	region  uint64             // counts sequence points: StackKey
 	interns map[string]uint32  // before v4: stacks by contents
 	internB int                // bytes in interns

@@ -11,6 +11,15 @@ import (
 // maxThreads bounds the rows of a v6 thread table that are live at one time.
 const maxThreads = 1 << 18
 
+// maxPairs bounds the pairs of texts that the Trace block tells, and the live rows of the thread table.
+const maxPairs = 1 << 16
+
+// What one list of labels may have, far beyond what recorders write: each event may refer to another one.
+const (
+	maxLabels     = 256
+	maxLabelBytes = 64 << 10
+)
+
 // prologueV6 reads the prologue and the Trace block of v6 (section 2.6).
 func (r *Reader) prologueV6() error {
 	b := r.src.peek(24)
@@ -394,7 +403,7 @@ func (r *Reader) sequencePointV6(b []byte, at int64, whole bool) {
 		r.damaged(at, "SPBlock", fmt.Errorf("%d threads are announced: %w", n, c.err), 0)
 	}
 	if flags&1 != 0 {
-		clear(r.threads) // events that wait keep their rows
+		r.clearThreads()
 		clear(r.seq)
 	}
 	if flags&2 != 0 {
@@ -467,12 +476,23 @@ func (r *Reader) addThread(th *Thread) {
 	}
 	if len(r.threads) >= maxThreads {
 		r.warn(th.Offset, "thread row", fmt.Errorf("%w: more than %d threads", ErrTooLarge, maxThreads), 0)
-		clear(r.threads)
+		r.clearThreads()
+	}
+	r.pairs += len(th.KeyValues)
+	if r.pairs > maxPairs {
+		r.warn(th.Offset, "thread row", fmt.Errorf("%w: more than %d pairs of texts", ErrTooLarge, maxPairs), 0)
+		th.KeyValues = nil
 	}
 	r.threads[th.Index] = th
 	// A thread numbers its events from 1, so a first number above tells of a loss.
 	s := r.sequenceOf(th.Index)
 	s.last, s.epoch = 0, r.seqEpoch
+}
+
+// clearThreads forgets the thread table; events that wait keep their rows.
+func (r *Reader) clearThreads() {
+	clear(r.threads)
+	r.pairs = 0
 }
 
 // removeThreads reads the rows of a RemoveThread block (section 3.6).
@@ -508,7 +528,8 @@ const (
 
 // skipLabels passes over one list of labels.
 func skipLabels(c *Cursor) error {
-	for {
+	start := c.pos
+	for n := 1; ; n++ {
 		k := c.U8()
 		switch k & 0x7f {
 		case labelActivity, labelRelated, labelTrace:
@@ -527,6 +548,9 @@ func skipLabels(c *Cursor) error {
 			if c.err == nil {
 				return fmt.Errorf("label of unknown kind %d", k&0x7f)
 			}
+		}
+		if n > maxLabels || c.err == nil && c.pos-start > maxLabelBytes {
+			return fmt.Errorf("%w: more than %d labels or %d bytes in a list", ErrTooLarge, maxLabels, maxLabelBytes)
 		}
 		if c.err != nil || k&0x80 != 0 {
 			return c.err
