@@ -34,6 +34,8 @@ func TestLabelLists(t *testing.T) {
 		{"new", [][]byte{number("n", 3), {labelVersion, 2}, {labelOpcode, 1}}, 2, 1, []Label{numeric("n", -2)}},
 		{"new: opcode 0 is one", [][]byte{{labelOpcode, 0}}, 3, 0, nil},
 		{"new, with a number of that name", [][]byte{number("Version", 3), {labelVersion, 2}}, 2, 7, []Label{numeric("Version", -2)}},
+		{"new: those of the definition, with others of that name", [][]byte{text("Version", "4"), text("OpCode", "1"), number("OpCode", 2), {labelOpcode, 7}, {labelVersion, 3}}, 3, 7,
+			[]Label{{Key: "Version", Value: "4"}, {Key: "OpCode", Value: "1"}, numeric("OpCode", 1)}},
 		{"numbers of others", [][]byte{number("n", 4), number("m", 3)}, 3, 7, []Label{numeric("n", 2), numeric("m", -2)}},
 		{"text", [][]byte{text("Version", "4"), number("n", 4)}, 4, 7, []Label{{Key: "Version", Value: "4"}, numeric("n", 2)}},
 		{"text that is no version", [][]byte{text("Version", "1.2"), text("OpCode", "Start")}, 3, 7, []Label{{Key: "Version", Value: "1.2"}, {Key: "OpCode", Value: "Start"}}},
@@ -76,4 +78,25 @@ func TestLabelLists(t *testing.T) {
 			file = again.Bytes()
 		}
 	}
+}
+
+// A thread may be removed and told again in the same words.
+func TestThreadAgain(t *testing.T) {
+	file := unhex(t, knownV6)[:20+4+0x35]
+	row := []byte{5, 0, 1, 2, 42, 3, 77} // index 1, process, thread
+	for i := range 2 {
+		file = blockV6(file, kindThread, append(bytes.Clone(row), 3, 0, 2, 2, 43))
+		file = blockV6(file, kindEvent, append(append([]byte{20, 0, 1, 0}, make([]byte, 16)...), 0x46, 0, 1, 0, 1, byte(i+1)))
+		file = blockV6(file, kindRemoveThread, []byte{1, 1, 2, 0})
+	}
+	r, err := NewReader(bytes.NewReader(append(file, 0, 0, 0, 0)), nil)
+	require.NoError(t, err)
+	var ev Event
+	n := 0
+	for ; r.Read(&ev) == nil; n++ {
+		assert.Equal(t, []uint64{42, 77}, []uint64{uint64(ev.ProcessID), ev.ThreadID})
+	}
+	assert.Equal(t, 2, n)
+	assert.Zero(t, r.Stats().UnknownThreads)
+	assert.Zero(t, r.Stats().Lost)
 }

@@ -498,6 +498,7 @@ func (r *Reader) clearThreads() {
 // removeThreads reads the rows of a RemoveThread block (section 3.6).
 func (r *Reader) removeThreads(b []byte, at int64, whole bool) {
 	c := Cursor{b: b}
+	clear(r.stretch.sums) // the same row may define a thread again
 	for c.Len() > 0 && c.err == nil {
 		index, seq := c.Varuint(), c.Varuint32()
 		if c.err != nil {

@@ -629,7 +629,14 @@ func (w *Writer) labelList(ev *Event) uint32 {
 		b = binary.LittleEndian.AppendUint64(b, ev.SpanID)
 	}
 	m := ev.Metadata
-	plain := plainNumbers(ev.Labels, ev.Opcode != m.Opcode || ev.Version != m.Version)
+	opcode, version := ev.Opcode != m.Opcode, ev.Version != m.Version
+	for i := range ev.Labels { // one may read as if it told another
+		x := &ev.Labels[i]
+		n := x.small()
+		opcode = opcode || x.Key == keyOpcode && n > 0 && n != ev.Opcode
+		version = version || x.Key == keyVersion && n >= 0 && n != ev.Version
+	}
+	plain := plainNumbers(ev.Labels, opcode || version)
 	for _, l := range ev.Labels {
 		if l.IsNumeric {
 			add(labelNumber)
@@ -644,7 +651,7 @@ func (w *Writer) labelList(ev *Event) uint32 {
 			b = appendStringV(appendStringV(b, l.Key), l.Value)
 		}
 	}
-	if ev.Opcode != m.Opcode {
+	if opcode {
 		add(labelOpcode)
 		b = append(b, byte(ev.Opcode))
 	}
@@ -656,7 +663,7 @@ func (w *Writer) labelList(ev *Event) uint32 {
 		add(labelLevel)
 		b = append(b, byte(ev.Level))
 	}
-	if ev.Version != m.Version {
+	if version {
 		add(labelVersion)
 		b = append(b, byte(ev.Version))
 	}
