@@ -815,7 +815,7 @@ func (r *Reader) define(m *Metadata) {
 	r.noted(m)
 	r.mendDefinition(m)
 	if n := countFields(m.Fields); n > maxFieldsEach || len(m.Raw) > maxDefinition {
-		r.warn(m.Offset, "metadata", fmt.Errorf("%w: a definition of %d bytes and %d fields, which are not decoded", ErrTooLarge, len(m.Raw), n), 0)
+		r.warn(m.Offset, "metadata", fmt.Errorf("%w: %d fields of an event, which are not decoded", ErrTooLarge, n), 0)
 		m.Fields, m.HasFieldList = nil, false
 	}
 	again, full := r.meta.define(m)

@@ -30,11 +30,10 @@ func (h *Header) parseTrace(c *Cursor, warn func(where string, format string, ar
 	switch {
 	case h.Version == 6:
 		n := c.I32()
-		if n > maxPairs {
-			warn("Trace", "%d pairs of texts: more than %d are not read", n, maxPairs)
-			n = maxPairs
-		}
 		for i := int32(0); i < n && c.err == nil; i++ {
+			if i == maxPairs {
+				c.fail(ErrTooLarge)
+			}
 			kv := KeyValue{c.StringV().String(), c.StringV().String()}
 			if c.err == nil {
 				h.KeyValues = append(h.KeyValues, kv)

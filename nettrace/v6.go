@@ -403,7 +403,8 @@ func (r *Reader) sequencePointV6(b []byte, at int64, whole bool) {
 		r.damaged(at, "SPBlock", fmt.Errorf("%d threads are announced: %w", n, c.err), 0)
 	}
 	if flags&1 != 0 {
-		r.clearThreads()
+		clear(r.threads) // events that wait keep their rows
+		r.pairs = 0
 		clear(r.seq)
 	}
 	if flags&2 != 0 {
@@ -474,25 +475,16 @@ func (r *Reader) addThread(th *Thread) {
 	if old := r.threads[th.Index]; old != nil && (old.ID != th.ID || old.ProcessID != th.ProcessID) {
 		r.warn(th.Offset, "thread row", fmt.Errorf("thread index %d is defined again", th.Index), 0)
 	}
-	if len(r.threads) >= maxThreads {
-		r.warn(th.Offset, "thread row", fmt.Errorf("%w: more than %d threads", ErrTooLarge, maxThreads), 0)
-		r.clearThreads()
-	}
 	r.pairs += len(th.KeyValues)
-	if r.pairs > maxPairs {
-		r.warn(th.Offset, "thread row", fmt.Errorf("%w: more than %d pairs of texts", ErrTooLarge, maxPairs), 0)
-		th.KeyValues = nil
+	if len(r.threads) >= maxThreads || r.pairs > maxPairs {
+		r.warn(th.Offset, "thread row", fmt.Errorf("%w: more than %d threads, or %d pairs of texts", ErrTooLarge, maxThreads, maxPairs), 0)
+		clear(r.threads)
+		r.pairs = len(th.KeyValues)
 	}
 	r.threads[th.Index] = th
 	// A thread numbers its events from 1, so a first number above tells of a loss.
 	s := r.sequenceOf(th.Index)
 	s.last, s.epoch = 0, r.seqEpoch
-}
-
-// clearThreads forgets the thread table; events that wait keep their rows.
-func (r *Reader) clearThreads() {
-	clear(r.threads)
-	r.pairs = 0
 }
 
 // removeThreads reads the rows of a RemoveThread block (section 3.6).
@@ -551,7 +543,7 @@ func skipLabels(c *Cursor) error {
 			}
 		}
 		if n > maxLabels || c.err == nil && c.pos-start > maxLabelBytes {
-			return fmt.Errorf("%w: more than %d labels or %d bytes in a list", ErrTooLarge, maxLabels, maxLabelBytes)
+			return ErrTooLarge
 		}
 		if c.err != nil || k&0x80 != 0 {
 			return c.err

@@ -346,7 +346,7 @@ func (w *Writer) number(thread uint64) *uint32 {
 
 // AddLoss notes events of a capture thread that were lost behind its last event,
 // as the next sequence point will show. Losses before an event are recorded by
-// Event.Lost. v6 has no place for it.
+// Event.Lost. In v6 it is not written.
 func (w *Writer) AddLoss(captureThread uint64, count uint32) {
 	if !w.v6 {
 		*w.number(captureThread) += count
