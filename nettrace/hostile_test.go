@@ -333,3 +333,26 @@ func TestHeldDescriptions(t *testing.T) {
 		})
 	}
 }
+
+// Pairs of threads that are removed or told again are not held.
+func TestPairsOfGoneThreads(t *testing.T) {
+	for _, again := range []bool{false, true} {
+		file := unhex(t, knownV6)[:20+4+0x35]
+		for i := range 20 {
+			index := byte(i + 1)
+			if again {
+				index = 1
+			}
+			row := append([]byte{index}, bytes.Repeat([]byte{4, 0, 0}, 5000+i)...)
+			file = blockV6(file, kindThread, append([]byte{byte(len(row)), byte(len(row) >> 8)}, row...))
+			if !again {
+				file = blockV6(file, kindRemoveThread, []byte{index, 0})
+			}
+		}
+		r, err := NewReader(bytes.NewReader(append(file, 0, 0, 0, 0)), &Options{Warn: func(err *FormatError) { t.Error(err) }})
+		require.NoError(t, err)
+		var ev Event
+		require.Equal(t, io.EOF, r.Read(&ev))
+		assert.Equal(t, again, len(r.threads) == 1)
+	}
+}

@@ -475,6 +475,7 @@ func (r *Reader) addThread(th *Thread) {
 	if old := r.threads[th.Index]; old != nil && (old.ID != th.ID || old.ProcessID != th.ProcessID) {
 		r.warn(th.Offset, "thread row", fmt.Errorf("thread index %d is defined again", th.Index), 0)
 	}
+	r.forget(th.Index)
 	r.pairs += len(th.KeyValues)
 	if len(r.threads) >= maxThreads || r.pairs > maxPairs {
 		r.warn(th.Offset, "thread row", fmt.Errorf("%w: more than %d threads, or %d pairs of texts", ErrTooLarge, maxThreads, maxPairs), 0)
@@ -487,6 +488,14 @@ func (r *Reader) addThread(th *Thread) {
 	s.last, s.epoch = 0, r.seqEpoch
 }
 
+// forget takes a row out of the thread table.
+func (r *Reader) forget(index uint64) {
+	if old := r.threads[index]; old != nil {
+		r.pairs -= len(old.KeyValues)
+		delete(r.threads, index)
+	}
+}
+
 // removeThreads reads the rows of a RemoveThread block (section 3.6).
 func (r *Reader) removeThreads(b []byte, at int64, whole bool) {
 	c := Cursor{b: b}
@@ -497,7 +506,7 @@ func (r *Reader) removeThreads(b []byte, at int64, whole bool) {
 			break
 		}
 		r.syncSequence(index, seq, r.sequenceOf(index).time, at)
-		delete(r.threads, index)
+		r.forget(index)
 		delete(r.seq, index)
 	}
 	if c.err != nil && whole {
