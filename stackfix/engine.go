@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"math"
 	"math/bits"
 
 	"github.com/tracefix/tracefix/stackfix/stacks"
@@ -236,34 +237,35 @@ func (e *engine) dropSuspects(w *world) {
 func (e *engine) parts(c *consensus, evidence bool) map[*block]*part {
 	parts := map[*block]*part{}
 	known := e.newBases(c.w)
-	var bs, stacks []StackID
+	var based []*block
 	for i := range c.w.runs {
 		r := &c.w.runs[i]
+		if e.stopped() {
+			return nil
+		}
 		if !r.cut(evidence) {
 			continue
 		}
 		base := known.of(r)
 		for k := range r.blocks {
 			b := &r.blocks[k]
-			if b.rooted || b.evidence != evidence {
+			if _, n := e.section.clip(r.thread, b.first, b.n); b.rooted || b.evidence != evidence || n <= 0 {
 				continue
 			}
-			p := part{base: base[k], baseConf: baseConfidence, stack: b.stack}
+			p := part{base: base[k], baseConf: baseConfidence, stack: b.stack, shortest: math.MaxInt}
 			if c.parts[b] != nil {
 				p = c.part(known, r, b, base[k])
 			}
 			parts[b] = &p
-			if p.base != 0 && b.stack != 0 {
-				bs, stacks = append(bs, p.base), append(stacks, b.stack)
+			if p.base != 0 {
+				based = append(based, b)
 			}
 		}
 	}
-	if len(bs) == 0 {
-		return parts
-	}
-	homes := e.newHabitats(c.w, bs, stacks)
-	for b, p := range parts {
-		if p.base != 0 && b.stack != 0 {
+	if len(based) > 0 {
+		homes := e.newHabitats(c.w, based, parts)
+		for _, b := range based {
+			p := parts[b]
 			p.base = homes.within(p.base, b.stack, p.shortest)
 		}
 	}

@@ -45,19 +45,21 @@ type home struct {
 	shallowest int32 // callers of the method, at least
 }
 
-// newHabitats learns from the whole stacks that were recorded; bases are those to be asked for, and
-// stacks those that they are for.
-func (e *engine) newHabitats(w *world, bases, stacks []StackID) *habitats {
+// newHabitats learns from the whole stacks that were recorded what is asked of the bases of some blocks.
+func (e *engine) newHabitats(w *world, based []*block, parts map[*block]*part) *habitats {
 	x := &habitats{engine: e, nodes: make([]habitat, 1)}
 	deepest := 0
-	for _, s := range bases {
-		x.node(s, true)
-		deepest = max(deepest, e.t.Depth(s))
-	}
 	seen := &e.seen
 	seen.reset()
-	for _, s := range stacks {
-		for ; s != 0 && seen.add(s); s = e.t.Parent(s) {
+	for _, b := range based {
+		if s := parts[b].base; seen.add(s) {
+			x.node(s, true)
+			deepest = max(deepest, e.t.Depth(s))
+		}
+	}
+	seen.reset()
+	for _, b := range based {
+		for s := b.stack; s != 0 && seen.add(s); s = e.t.Parent(s) {
 			x.of.add(uint64(e.method(e.t.Frame(s))))
 		}
 	}
@@ -146,13 +148,13 @@ func (x *habitats) settle() *habitats {
 	return x
 }
 
-// within returns what is left of a base of s, a stack that at least so many frames call: as far as the
-// methods of s may stand below it.
+// within returns what is left of a base of s, a stack that at least so many frames call, or math.MaxInt if that
+// is not known: as far as the methods of s may stand below it.
 func (x *habitats) within(base, s StackID, least int) StackID {
 	node := x.node(base, false)
 	first := x.of.get(uint64(x.method(x.t.Frame(x.t.up(s, 1)))))
 	above := x.ask(^uint32(node), first, func() int { return x.shallowest(node, x.homes[first]) })
-	if least != math.MaxInt { // it is known
+	if least != math.MaxInt {
 		above = max(above, least)
 	}
 	depth := x.t.Depth(base)

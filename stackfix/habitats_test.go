@@ -51,11 +51,14 @@ func TestHabitats(t *testing.T) {
 			b, s := e.t.Add(base...), e.t.Add(tc.lost...)
 			// where visit stands below the base says how deep the others do
 			w := baseRun(e, append(tc.known, append(slices.Clone(base), visit)), tc.lost, nil)
+			var open *block
 			for k := range w.runs[0].blocks {
 				x := &w.runs[0].blocks[k]
-				x.given = x.rooted
+				if x.given = x.rooted; !x.rooted {
+					open = x
+				}
 			}
-			x := e.newHabitats(w, []StackID{b}, []StackID{s})
+			x := e.newHabitats(w, []*block{open}, map[*block]*part{open: {base: b}})
 			least := math.MaxInt
 			if tc.lowest > 0 {
 				least = tc.lowest
