@@ -376,7 +376,11 @@ func TestNativeNamesOfFiles(t *testing.T) {
 	}
 	at -= 64
 	require.NotEmpty(t, function)
-	for id, want := range map[string]string{file.BuildID: function, "00" + file.BuildID[2:]: ""} {
+	other := "00" + file.BuildID[2:]
+	if other == file.BuildID { // one build in 256
+		other = "01" + file.BuildID[2:]
+	}
+	for id, want := range map[string]string{file.BuildID: function, other: ""} {
 		images := newImages([]string{filepath.Dir(self)})
 		meta := fmt.Sprintf(`{"type":"ELF","build_id":%q,"p_vaddr":"%#x","p_offset":"%#x"}`, id, text.Addr, text.Offset)
 		require.NoError(t, images.Add(image(append(str16(binary.AppendUvarint(nil, 3), meta), 0, 0))))
