@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"slices"
@@ -254,7 +255,7 @@ func (w *walker) zip(s source, name string, in folder, depth int) bool {
 		}
 		return w.emit(&item{name: name, skip: skipForeign + input.Diagsession})
 	}
-	overlaps, broken := zipLayout(z, s.object)
+	layout := layoutOf(z, size, s.object)
 	for i, e := range z.File {
 		if e.FileInfo().IsDir() {
 			continue
@@ -268,68 +269,80 @@ func (w *walker) zip(s source, name string, in folder, depth int) bool {
 		}
 		it.stored, it.packed = int64(e.UncompressedSize64), false
 		it.credit = int64(e.CompressedSize64)
-		switch {
-		case it.skip != "" || it.err != nil:
-		case e.Mode()&os.ModeSymlink != 0:
-			it.skip = skipLink
-		case !e.Mode().IsRegular():
-			it.skip = skipSpecial
-		case e.Flags&1 != 0:
-			it.err = fmt.Errorf("zip: %w", input.ErrEncrypted)
-		case overlaps[e]:
-			it.err = errors.New("zip: the member shares its bytes with another one; it looks like a decompression bomb")
-		case broken[e] != nil:
-			it.err = zipError(broken[e])
-		case int64(e.CompressedSize64) < 0 || int64(e.CompressedSize64) > size:
-			it.err = fmt.Errorf("zip: the member claims %d bytes in an archive of %d", e.CompressedSize64, size)
-		case int64(e.UncompressedSize64) < 0 || e.UncompressedSize64 > memberAfter && e.UncompressedSize64/archiveRatio > max(e.CompressedSize64, 1):
-			it.err = fmt.Errorf("zip: the member claims to unpack from %d to %d bytes; it looks like a decompression bomb", e.CompressedSize64, e.UncompressedSize64)
-		case int64(e.UncompressedSize64) > w.maxSize:
-			it.err = w.tooBig(int64(e.UncompressedSize64))
-		}
-		if it.err != nil || it.skip != "" {
-			if !w.emit(it) {
-				return false
+		if it.skip == "" && it.err == nil {
+			if it.skip = notFile(e.Mode()); it.skip == "" {
+				it.err = w.refused(e, layout)
 			}
-			continue
 		}
-		if s.object != nil {
-			if it.old = w.known(it); it.old != nil {
-				if !w.emit(it) {
-					return false
-				}
-				continue
-			}
-			if !w.zipObject(s.object, e, it, h, depth) {
-				return false
-			}
-			continue
-		}
-		open := func() (io.ReadCloser, error) { return input.OpenMember(e, size) }
-		head, err := headOf(open)
-		if err != nil && len(head) == 0 && e.UncompressedSize64 > 0 {
-			it.err = zipError(err)
-			if !w.emit(it) {
-				return false
-			}
-			continue
-		}
-		k := sniffArchive(head)
-		if k.form != "" {
-			if !w.archive(k, source{open: open, stored: int64(e.CompressedSize64)}, it.name, below(it.prefix), depth+1) {
-				return false
-			}
-			w.progress.credit(it.credit)
-			continue
-		}
-		it.packed = k.packed
-		it.open = open
-		it.closers = append(it.closers, h.use())
-		if !w.emit(it) {
+		if !w.zipMember(s.object, e, it, h, layout, depth) {
 			return false
 		}
 	}
 	return true
+}
+
+// notFile tells why a member of that mode is left out, if it is.
+func notFile(mode fs.FileMode) string {
+	switch {
+	case mode&fs.ModeSymlink != 0:
+		return skipLink
+	case !mode.IsRegular():
+		return skipSpecial
+	}
+	return ""
+}
+
+// refused tells why a member of a zip is not unpacked, if it is not.
+func (w *walker) refused(e *zip.File, in *zipLayout) error {
+	packed, unpacked := int64(e.CompressedSize64), int64(e.UncompressedSize64)
+	switch {
+	case e.Flags&1 != 0:
+		return fmt.Errorf("zip: %w", input.ErrEncrypted)
+	case in.overlaps[e]:
+		return errors.New("zip: the member shares its bytes with another one; it looks like a decompression bomb")
+	case in.broken[e] != nil:
+		return zipError(in.broken[e])
+	case packed < 0 || packed > in.size:
+		return fmt.Errorf("zip: the member claims %d bytes in an archive of %d", e.CompressedSize64, in.size)
+	case unpacked < 0 || unpacked > memberAfter && unpacked/archiveRatio > max(packed, 1):
+		return fmt.Errorf("zip: the member claims to unpack from %d to %d bytes; it looks like a decompression bomb",
+			e.CompressedSize64, e.UncompressedSize64)
+	case unpacked > w.maxSize:
+		return w.tooBig(unpacked)
+	}
+	return nil
+}
+
+// zipMember emits a member of a zip, or goes through it if it is an archive. Without o the bytes of
+// the zip are at hand.
+func (w *walker) zipMember(o *objectAt, e *zip.File, it *item, h *shared, in *zipLayout, depth int) bool {
+	if it.err != nil || it.skip != "" {
+		return w.emit(it)
+	}
+	if o != nil {
+		if it.old = w.known(it); it.old != nil {
+			return w.emit(it)
+		}
+		return w.zipObject(o, e, it, h, depth)
+	}
+	open := func() (io.ReadCloser, error) { return input.OpenMember(e, in.size) }
+	head, err := headOf(open)
+	if err != nil && len(head) == 0 && e.UncompressedSize64 > 0 {
+		it.err = zipError(err)
+		return w.emit(it)
+	}
+	k := sniffArchive(head)
+	if k.form != "" {
+		if !w.archive(k, source{open: open, stored: int64(e.CompressedSize64)}, it.name, below(it.prefix), depth+1) {
+			return false
+		}
+		w.progress.credit(it.credit)
+		return true
+	}
+	it.packed = k.packed
+	it.open = open
+	it.closers = append(it.closers, h.use())
+	return w.emit(it)
 }
 
 // zipDirectory reads the directory of a zip.
@@ -462,15 +475,22 @@ func readHead(r io.Reader) ([]byte, error) {
 	return b[:n+m], err
 }
 
-// zipLayout finds members that share bytes, which is how small zips unpack to
-// petabytes, and members whose own header cannot be found. Of a zip in a bucket the own
-// headers are not read for that: what the directory tells has to do.
-func zipLayout(z *zip.Reader, o *objectAt) (overlaps map[*zip.File]bool, broken map[*zip.File]error) {
+// A zipLayout is where the members of a zip lie in it.
+type zipLayout struct {
+	size     int64 // of the zip
+	overlaps map[*zip.File]bool
+	broken   map[*zip.File]error
+}
+
+// layoutOf finds members that share bytes, which is how small zips unpack to petabytes, and members
+// whose own header cannot be found. Of a zip in a bucket the own headers are not read for that:
+// what the directory tells has to do.
+func layoutOf(z *zip.Reader, size int64, o *objectAt) *zipLayout {
+	l := &zipLayout{size: size, overlaps: map[*zip.File]bool{}, broken: map[*zip.File]error{}}
 	type bytes struct {
 		from, to int64
 		e        *zip.File
 	}
-	broken = map[*zip.File]error{}
 	var all []bytes
 	var starts map[*zip.File]int64
 	if o != nil {
@@ -483,7 +503,7 @@ func zipLayout(z *zip.Reader, o *objectAt) (overlaps map[*zip.File]bool, broken 
 		} else {
 			var err error
 			if from, err = e.DataOffset(); err != nil {
-				broken[e] = err
+				l.broken[e] = err
 				continue
 			}
 		}
@@ -492,17 +512,16 @@ func zipLayout(z *zip.Reader, o *objectAt) (overlaps map[*zip.File]bool, broken 
 		}
 	}
 	text.SortRows(all, func(a, b *bytes) int { return cmp.Compare(a.from, b.from) })
-	overlaps = map[*zip.File]bool{}
 	var last bytes
 	for i, s := range all {
 		if i > 0 && s.from < last.to {
-			overlaps[s.e], overlaps[last.e] = true, true
+			l.overlaps[s.e], l.overlaps[last.e] = true, true
 		}
 		if i == 0 || s.to > last.to {
 			last = s
 		}
 	}
-	return overlaps, broken
+	return l
 }
 
 // An openTarball is a tar that is read.

@@ -598,14 +598,7 @@ func withoutFolder(msg, dir string) string {
 
 // do makes the output of an item. The record is nil where there is nothing to go by later.
 func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error) {
-	old := r.journal.done[it.out]
-	if !r.Resume {
-		old = nil
-	}
-	if old != nil && old.Options != r.options {
-		r.redone.Add(1)
-		old = nil
-	}
+	old := r.earlier(it)
 	if it.alone {
 		if err := it.capture(r.sink.temp()); err != nil {
 			return nil, err
@@ -615,20 +608,19 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	if it.cut != nil && (ofStores(it.cut) || it.entry.Out == it.out) {
 		return nil, ofStore(it.cut)
 	}
-	var content string
-	var err error
+	rec := &record{Out: it.out, Version: it.version, Options: r.options}
 	if it.cut == nil {
-		if content, err = it.content(ctx); err != nil {
+		var err error
+		if rec.Content, err = it.content(ctx); err != nil {
 			return nil, input.Plain(err)
 		}
-		if old != nil && old.Content == content && r.sink.holds(ctx, old) {
+		if old != nil && old.Content == rec.Content && r.sink.holds(ctx, old) {
 			res.take(old)
 			again := *old
 			again.Version = it.version
 			return &again, nil
 		}
 	}
-	rec := &record{Out: it.out, Content: content, Version: it.version, Options: r.options}
 	in, err := it.input(ctx, &input.Options{TempDir: r.sink.temp(), RatioAfter: memberAfter})
 	var unpack *input.UnpackError
 	if errors.As(err, &unpack) && !looksLikeTrace(it.name) && archiveName(it.name) == "" {
@@ -642,6 +634,67 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	if why, err := r.notTrace(ctx, in, it); why != "" || err != nil {
 		return r.skipped(rec, res, why), err
 	}
+	to, err := r.target(ctx, it)
+	if err != nil {
+		return nil, err
+	}
+	defer to.drop()
+	if err := r.begin(ctx, it, to.there); err != nil {
+		return nil, fmt.Errorf("the journal: %w", ofStore(err))
+	}
+	rep, err := r.Work(ctx, in, Job{Out: to.path, Format: r.Format, Force: to.replace})
+	if rep != nil {
+		rep.Input.Name, rep.Input.Bytes = it.name, res.Input.Bytes
+		res.Trace = *rep
+	}
+	if err != nil {
+		return nil, err
+	}
+	if it.cut != nil {
+		res.AddDamage(it.lostBehind())
+	}
+	if res.Output != nil {
+		res.Output.Name = it.out
+		if err := r.publish(ctx, rec, to); err != nil {
+			return nil, err
+		}
+	}
+	res.trim()
+	rec.Trace = &res.Trace
+	if it.cut != nil {
+		return nil, nil // the archive may be whole next time
+	}
+	return rec, nil
+}
+
+// earlier is the record that a run with these options left of an item, if this one goes on with it.
+func (r *runner) earlier(it *item) *record {
+	old := r.journal.done[it.out]
+	if !r.Resume || old == nil {
+		return nil
+	}
+	if old.Options != r.options {
+		r.redone.Add(1)
+		return nil
+	}
+	return old
+}
+
+// A target is where the output of an item is made.
+type target struct {
+	path    string
+	replace bool // what is there already
+	there   bool // an output is, and what is made at path only tells whether it is the same
+}
+
+func (t *target) drop() {
+	if t.there {
+		os.Remove(t.path)
+	}
+}
+
+// target finds out where the output of an item is to be made.
+func (r *runner) target(ctx context.Context, it *item) (*target, error) {
 	ours := r.journal.begun[it.out]
 	replace := r.Force || ours || r.Resume && !r.sink.eager()
 	there := !replace && r.sink.exists(ctx, it.out)
@@ -660,53 +713,26 @@ func (r *runner) do(ctx context.Context, it *item, res *Result) (*record, error)
 	if taken {
 		return nil, fmt.Errorf("%s: %w", it.out, output.ErrExists)
 	}
-	made := p
 	if there {
 		// The journal may lack what was made just before a machine went down. What would be made again
 		// tells: if it is the same, nothing is replaced.
-		made = filepath.Join(r.sink.temp(), "again", filepath.FromSlash(it.out))
-		if err := os.MkdirAll(filepath.Dir(made), 0o777); err != nil {
+		p = filepath.Join(r.sink.temp(), "again", filepath.FromSlash(it.out))
+		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
 			return nil, inTemp(r.sink.temp(), err)
 		}
-		defer os.Remove(made)
 	}
-	if err := r.begin(ctx, it, there); err != nil {
-		return nil, fmt.Errorf("the journal: %w", ofStore(err))
+	return &target{path: p, replace: replace, there: there}, nil
+}
+
+// publish puts the output that was made into its place, and into the record.
+func (r *runner) publish(ctx context.Context, rec *record, made *target) (err error) {
+	if rec.Size, rec.SHA256, err = hashFile(made.path); err != nil {
+		return err
 	}
-	rep, err := r.Work(ctx, in, Job{Out: made, Format: r.Format, Force: replace})
-	if rep != nil {
-		rep.Input.Name, rep.Input.Bytes = it.name, res.Input.Bytes
-		res.Trace = *rep
+	if made.there && !r.sink.holds(ctx, rec) {
+		return fmt.Errorf("%s: %w", rec.Out, output.ErrExists)
 	}
-	if err != nil {
-		return nil, err
-	}
-	if it.cut != nil {
-		what := "the archive ends or breaks inside this member, and what came after it is lost: " + it.cut.Error()
-		var unpack *input.UnpackError
-		if errors.Is(it.cut, input.ErrZipDirectory) || errors.As(it.cut, &unpack) {
-			what = it.cut.Error()
-		}
-		res.AddDamage(report.Damage{Offset: it.stored, Where: "archive", What: what})
-	}
-	if res.Output != nil {
-		res.Output.Name = it.out
-		if rec.Size, rec.SHA256, err = hashFile(made); err != nil {
-			return nil, err
-		}
-		if there && !r.sink.holds(ctx, rec) {
-			return nil, fmt.Errorf("%s: %w", it.out, output.ErrExists)
-		}
-		if err := r.sink.publish(ctx, it.out); err != nil {
-			return nil, ofStore(err)
-		}
-	}
-	res.trim()
-	rec.Trace = &res.Trace
-	if it.cut != nil {
-		return nil, nil // the archive may be whole next time
-	}
-	return rec, nil
+	return ofStore(r.sink.publish(ctx, rec.Out))
 }
 
 // skipped tells that a file is not a trace. Of an object it is worth to remember: it would be

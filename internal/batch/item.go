@@ -16,6 +16,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 // An item is one thing in the list of inputs.
@@ -248,4 +249,14 @@ func bufferedHead(r io.Reader) (*bufio.Reader, []byte) {
 	b := bufio.NewReaderSize(r, headSize)
 	head, _ := b.Peek(headSize) // an error comes back with the next read
 	return b, head
+}
+
+// lostBehind is the damage of an archive that ends or breaks inside the item.
+func (it *item) lostBehind() report.Damage {
+	what := "the archive ends or breaks inside this member, and what came after it is lost: " + it.cut.Error()
+	var unpack *input.UnpackError
+	if errors.Is(it.cut, input.ErrZipDirectory) || errors.As(it.cut, &unpack) {
+		what = it.cut.Error()
+	}
+	return report.Damage{Offset: it.stored, Where: "archive", What: what}
 }

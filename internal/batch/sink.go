@@ -109,64 +109,115 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 			os.Remove(s.dir)
 		}
 	}
-	place := func(err error) error { return &output.PlaceError{Name: s.dir, Err: input.Plain(err)} }
-	if err := os.MkdirAll(s.state(""), 0o777); err != nil {
-		empty()
-		return nil, place(err)
-	}
 	own := s.state(journalBegin + s.shard.suffix() + journalEnd)
-	f, err := os.OpenFile(own, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	f, err := s.openJournal(own)
 	if err != nil {
 		empty()
-		return nil, place(err)
-	}
-	fresh := false // this run made the journal
-	fail := func(err error) (*journal, error) {
-		if fresh {
-			os.Remove(s.temp())
-			output.Settled(s.temp())
-			os.Remove(own)
-		}
-		f.Close()
-		if fresh {
-			os.Remove(own) // where an open file stays
-			empty()
-		}
 		return nil, err
 	}
+	fresh := false // this run made the journal
+	mine, err := func() (mine *journal, err error) {
+		if fresh, err = s.lock(f, own); err != nil {
+			return nil, err
+		}
+		if err := s.mayBegin(ctx, fresh, resume, force); err != nil {
+			return nil, err
+		}
+		if err := s.makeTemp(own); err != nil {
+			return nil, err
+		}
+		if mine, f, err = s.load(own, f, force && !resume); err != nil {
+			return nil, err
+		}
+		// From now on the place is known to hold a batch.
+		if _, err := f.WriteString("{}\n"); err != nil {
+			return nil, s.cannot(err)
+		}
+		return mine, nil
+	}()
+	if err == nil {
+		s.file, s.made = f, map[string]bool{}
+		return mine, nil
+	}
+	if fresh {
+		os.Remove(s.temp())
+		output.Settled(s.temp())
+		os.Remove(own)
+	}
+	f.Close()
+	if fresh {
+		os.Remove(own) // where an open file stays
+		empty()
+	}
+	return nil, err
+}
+
+// cannot is the error of the folder.
+func (s *dirSink) cannot(err error) error {
+	return &output.PlaceError{Name: s.dir, Err: input.Plain(err)}
+}
+
+func (s *dirSink) openJournal(own string) (*os.File, error) {
+	if err := os.MkdirAll(s.state(""), 0o777); err != nil {
+		return nil, s.cannot(err)
+	}
+	f, err := os.OpenFile(own, os.O_RDWR|os.O_CREATE|os.O_APPEND, 0o666)
+	if err != nil {
+		return nil, s.cannot(err)
+	}
+	return f, nil
+}
+
+// lock keeps other batches away, and tells whether the journal is a new one.
+func (s *dirSink) lock(f *os.File, own string) (fresh bool, err error) {
 	taken := fmt.Errorf("%s: another tracefix batch is at work in it", s.dir)
 	if err := output.Lock(f); err != nil {
-		return fail(taken)
+		return false, taken
 	}
 	st, err := f.Stat()
 	if err != nil {
-		return fail(err)
+		return false, err
 	}
 	if now, err := os.Stat(own); err != nil || !os.SameFile(st, now) { // compacted meanwhile
-		return fail(taken)
+		return false, taken
 	}
-	fresh = st.Size() == 0
+	return st.Size() == 0, nil
+}
+
+// mayBegin refuses a folder that holds something which the run is not told to go on with or to
+// replace.
+func (s *dirSink) mayBegin(ctx context.Context, fresh, resume, force bool) error {
 	switch {
 	case force:
-	case st.Size() == 0:
-		if err := foreignReport(ctx, s, s.shard, s.dir); err != nil {
-			return fail(err)
-		}
+		return nil
+	case fresh:
+		return foreignReport(ctx, s, s.shard, s.dir)
 	case !resume:
-		return fail(holdsBatch(s.dir))
+		return holdsBatch(s.dir)
 	}
-	// What a killed run left: its spool, half a journal, and outputs it had not finished.
+	return nil
+}
+
+// makeTemp removes what a killed run left of its spool and half a journal, and makes the temporary
+// folder anew.
+func (s *dirSink) makeTemp(own string) error {
 	os.Remove(own + newEnd)
 	if err := os.RemoveAll(s.temp()); err != nil {
-		return fail(err)
+		return err
 	}
 	if err := os.MkdirAll(s.temp(), 0o777); err != nil {
-		return fail(place(err))
+		return s.cannot(err)
 	}
 	output.Temporary(s.temp(), nil)
+	return nil
+}
+
+// load reads the journal, and removes outputs that a killed run had not finished. It returns the
+// file that is the journal from now on, also with an error.
+func (s *dirSink) load(own string, f *os.File, over bool) (*journal, *os.File, error) {
 	mine := newJournal()
 	if err := mine.load(f); err != nil {
-		return fail(err)
+		return nil, f, err
 	}
 	mine.end()
 	left := leftovers{}
@@ -176,37 +227,30 @@ func (s *dirSink) start(ctx context.Context, resume, force bool) (*journal, erro
 	for _, e := range s.shard.ends() {
 		left.sweep(s.path(s.shard.report() + e))
 	}
-	if force && !resume {
+	if over {
 		// What it made stays ours: a run that goes on where this one is killed may replace it.
 		begun := mine.begun
 		mine = newJournal()
 		mine.begun = begun
+	}
+	if over || mine.swollen() {
 		if g, err := s.compact(own, mine); err == nil {
 			f.Close()
 			f = g
-		} else if err := f.Truncate(0); err != nil {
-			return fail(err)
-		}
-	} else {
-		if mine.swollen() {
-			if g, err := s.compact(own, mine); err == nil {
-				f.Close()
-				f = g
+		} else if over {
+			if err := f.Truncate(0); err != nil {
+				return nil, f, err
 			}
 		}
-		if err := endLine(f); err != nil {
-			return fail(err)
-		}
-		if mine, err = s.others(own, mine); err != nil {
-			return fail(err)
-		}
 	}
-	// From now on the place is known to hold a batch.
-	if _, err := f.WriteString("{}\n"); err != nil {
-		return fail(place(err))
+	if over {
+		return mine, f, nil
 	}
-	s.file, s.made = f, map[string]bool{}
-	return mine, nil
+	if err := endLine(f); err != nil {
+		return nil, f, err
+	}
+	mine, err := s.others(own, mine)
+	return mine, f, err
 }
 
 // others adds what shards that are not ours did: another number of them may have worked
