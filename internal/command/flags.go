@@ -221,3 +221,11 @@ func (f LimitFlag) check() error {
 	}
 	return nil
 }
+
+// limitOr is the limit that was asked for, else another.
+func limitOr(limit *int, other int) int {
+	if limit == nil {
+		return other
+	}
+	return *limit
+}

@@ -23,10 +23,7 @@ type Info struct {
 
 // Check implements Job.
 func (i *Info) Check(string) error {
-	if i.Limit == nil {
-		return nil
-	}
-	return LimitFlag{*i.Limit}.check()
+	return LimitFlag{limitOr(i.Limit, 0)}.check()
 }
 
 // Do tells what is in the trace.

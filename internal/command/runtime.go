@@ -25,7 +25,7 @@ var runtimeFormats = output.Formats{
 type RuntimeReport struct {
 	ProcessFlag
 	TimeFlags
-	Limit int `short:"n" default:"10" help:"Rows in each table of text and html; 0 prints all."`
+	Limit *int `short:"n" placeholder:"N" help:"Rows in each table of text and html; 0 prints all. Default: 10."`
 
 	kind    events.ReportKind
 	waits   bool
@@ -34,15 +34,20 @@ type RuntimeReport struct {
 }
 
 // Check implements Job.
-func (r *RuntimeReport) Check(string) error {
-	return errors.Join(r.TimeFlags.Check(), LimitFlag{r.Limit}.check())
+func (r *RuntimeReport) Check(format string) error {
+	if r.Limit != nil && format != "text" && format != "html" {
+		return errors.New("--limit is for --format text and html; the others have every row")
+	}
+	return errors.Join(r.TimeFlags.Check(), LimitFlag{r.limit()}.check())
 }
+
+func (r *RuntimeReport) limit() int { return limitOr(r.Limit, 10) }
 
 // Do writes the report.
 func (r *RuntimeReport) Do(ctx context.Context, c *Call) error {
 	filters := asked{WhoFlags: WhoFlags{r.ProcessFlag, r.threads}, TimeFlags: r.TimeFlags, WorkFlags: r.work}
 	o := events.RuntimeOptions{
-		Load: load.Options{Source: c.In.Name, Warn: c.warn}, Limit: r.Limit, Waits: r.waits,
+		Load: load.Options{Source: c.In.Name, Warn: c.warn}, Limit: r.limit(), Waits: r.waits,
 		Between: interval.Interval{From: int64(r.From), To: int64(r.To)},
 	}
 	ids, err := r.work.ids(ctx, c)

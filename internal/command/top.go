@@ -22,7 +22,7 @@ var topFormats = output.Formats{
 
 // Top is `tracefix top`.
 type Top struct {
-	Limit    int    `short:"n" default:"20" help:"Methods in each table; 0 prints all."`
+	Limit    *int   `short:"n" placeholder:"N" help:"Methods in each table; 0 prints all. Default: 20; all callers and callees in json and csv."`
 	Method   string `placeholder:"PATTERN" help:"Print the callers and callees of the methods with that name; * and ? are wildcards."`
 	Total    bool   `aliases:"inclusive" help:"Sort by total time (with callees) instead of self time."`
 	Wait     bool   `help:"Print only the time in native code or waiting, and sort by it."`
@@ -49,8 +49,10 @@ func (t *Top) Check(string) error {
 	if t.Method != "" && (len(t.Weight) > 0 || t.ByThread || t.Total || t.Wait) {
 		return errors.New("--method prints callers and callees: --weight, --by-thread, --total and --wait do not go with it")
 	}
-	return errors.Join(LimitFlag{t.Limit}.check(), t.SampleFlags.check(), t.DepthFlags.check())
+	return errors.Join(LimitFlag{t.limit()}.check(), t.SampleFlags.check(), t.DepthFlags.check())
 }
+
+func (t *Top) limit() int { return limitOr(t.Limit, 20) }
 
 // Do counts the samples of the trace by method.
 func (t *Top) Do(ctx context.Context, c *Call) error {
@@ -80,7 +82,7 @@ func (t *Top) write(c *Call, p *profile.Profile) error {
 	if t.Method != "" {
 		return t.around(c, p)
 	}
-	top := p.Top(profile.TopOptions{Limit: t.Limit, Total: t.Total, Wait: t.Wait, ByThread: t.ByThread, Raw: t.Raw, Repaired: t.Repair})
+	top := p.Top(profile.TopOptions{Limit: t.limit(), Total: t.Total, Wait: t.Wait, ByThread: t.ByThread, Raw: t.Raw, Repaired: t.Repair})
 	if top.Samples == 0 {
 		return errors.New(strings.Join(append([]string{"no samples to count"}, rep.Notes...), "; "))
 	}
@@ -145,20 +147,24 @@ func (t *Top) around(c *Call, p *profile.Profile) error {
 	if a.Samples == 0 {
 		return fmt.Errorf("%w: no sample has a method %s%s", ErrNothing, t.Method, nearest(t.Method, methodNames(p)))
 	}
+	// A table says how many rows it leaves out; the others are whole, unless told not to be.
+	if n := limitOr(t.Limit, 0); n > 0 && c.Format != "text" {
+		a.Callers, a.Callees = a.Callers[:min(n, len(a.Callers))], a.Callees[:min(n, len(a.Callees))]
+	}
 	switch c.Format {
 	case "json":
 		return export.AroundJSON(c.Out, a)
 	case "csv":
 		return export.AroundCSV(c.Out, a)
 	}
-	return export.AroundText(c.Out, a, t.Limit, c.Screen.Width)
+	return export.AroundText(c.Out, a, t.limit(), c.Screen.Width)
 }
 
 // values writes what the weights add up to.
 func (t *Top) values(c *Call, p *profile.Profile) error {
 	var tops []*profile.ValueTop
 	for i := range p.Weights {
-		tops = append(tops, p.TopValues(i, t.Limit, t.Total))
+		tops = append(tops, p.TopValues(i, t.limit(), t.Total))
 	}
 	switch c.Format {
 	case "json":
