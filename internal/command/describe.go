@@ -16,24 +16,33 @@ import (
 )
 
 // describe fills in what the report says of the samples of p and of their repairs, and returns all
-// that was counted; each asks for a row per repaired sample.
-func describe(p *profile.Profile, each bool, rep *report.Trace) profile.Counts {
-	c := p.Counts()
-	rep.Threads, rep.Samples, rep.Cut, rep.CutBy = c.Threads, c.Samples, c.Cut, c.CutBy
-	rep.Repaired, rep.Restored = c.Repaired, c.Restored
-	rep.CutEvents = c.CutEvents
-	if each {
-		rep.Repairs = repairsOf(p)
+// that was counted.
+func (c *Config) describe(p *profile.Profile, rep *report.Trace) profile.Counts {
+	n := p.Counts()
+	rep.Threads, rep.Samples, rep.Cut, rep.CutBy = n.Threads, n.Samples, n.Cut, n.CutBy
+	rep.CutEvents = n.CutEvents
+	if c.Repair {
+		rep.Repaired, rep.Restored = n.Repaired, n.Restored
+		if c.EachRepair {
+			rep.Repairs = repairsOf(p)
+		}
+		if n.Bridged > 0 {
+			rep.Rest = rest(p)
+		}
 	}
-	if c.Bridged > 0 {
-		rep.Rest = rest(p)
+	e := p.Meta.Earlier
+	if e.Samples == 0 && !c.Repair {
+		e = profile.Earlier{Samples: n.Known + n.Bridged, Bridged: n.Bridged, Restored: n.Restored}
+	}
+	if e.Samples > 0 {
+		rep.Notes = append(rep.Notes, fmt.Sprintf("repaired before: %s sample%s, %s of them bridged, %s frames restored", report.Count(e.Samples), report.Plural(e.Samples), report.Count(e.Bridged), report.Count(e.Restored)))
 	}
 	lost := int64(0)
 	for _, l := range p.Losses {
 		lost += l.Events
 	}
 	rep.Lost = max(rep.Lost, lost) // a reader may have counted more than it lists
-	return c
+	return n
 }
 
 // A repairRecord is one repaired sample as it is kept for the report.
@@ -180,9 +189,6 @@ func advise(p *profile.Profile, c *Config, rep *report.Trace) {
 	told := p.Meta.Format == "ndjson" // which stacks are cut, and what a repair made of them
 	if n := rep.CutBy["depth"]; n > 0 && spans && !told && !c.Repair {
 		rep.Notes = append(rep.Notes, fmt.Sprintf("stacks as deep as the limit of %d frames count as cut: %s; repair and info tell those apart that are complete", p.Meta.DepthLimit, report.Count(n)))
-	}
-	if e := p.Meta.Earlier; e.Samples > 0 {
-		rep.Notes = append(rep.Notes, fmt.Sprintf("repaired before: %s sample%s, %s of them bridged, %s frames restored", report.Count(e.Samples), report.Plural(e.Samples), report.Count(e.Bridged), report.Count(e.Restored)))
 	}
 	bridged := rep.Repaired["bridge"]
 	if !c.Repair || bridged == 0 {

@@ -128,7 +128,7 @@ func rewrite(ctx context.Context, f *tracefix.File, w io.Writer, c *Config, rep 
 		return err
 	}
 	describeReading(p, c, rep)
-	counts := describe(p, c.Repair && c.EachRepair, rep)
+	counts := c.describe(p, rep)
 	c.measure(p, rep)
 	advise(p, c, rep)
 	if p.Meta.Version == 0 {
@@ -220,7 +220,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 		return nil, err
 	}
 	if cpu {
-		describe(p, c.Repair && c.EachRepair, rep)
+		c.describe(p, rep)
 		c.measure(p, rep)
 		if rep.Samples > 0 {
 			found["cpu"] = true
