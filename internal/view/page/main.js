@@ -1,7 +1,14 @@
 // main.js puts the page together: the trace, what is selected of it, the views, and what people do.
 
 // withNumber is the name of a thread with its number, which the names of some formats hold already.
-function withNumber(name, tid) { return !name ? "Thread " + tid : name.includes("" + tid) ? name : name + " (" + tid + ")"; }
+function withNumber(name, tid) { return !name ? "Thread " + tid : name.split(/\D+/).includes("" + tid) ? name : name + " (" + tid + ")"; }
+
+// processNames are the names of processes by their number, with that where two have one name.
+function processNames(threads) {
+  const names = new Map(threads.map(t => [t.pid, t.process])), seen = new Map();
+  for (const name of names.values()) seen.set(name, (seen.get(name) || 0) + 1);
+  return new Map([...names].map(([pid, name]) => [pid, !name ? "" + pid : seen.get(name) > 1 ? name + " (" + pid + ")" : name]));
+}
 
 function start() {
   const parts = name => [...document.querySelectorAll("script." + name)];
@@ -9,10 +16,11 @@ function start() {
   for (const name of ["nodes", "samples", "slices", "work"]) parts(name).forEach(e => e.remove());
   trace.threads.sort((a, b) => b.busy - a.busy || b.samples - a.samples || a.index - b.index); // what worked stands first, everywhere
   let colour = palette(trace.methods);
+  const processes = processNames(trace.threads);
   const app = {
     trace, end: Math.max(head.end, 1), label: labels(trace.methods),
     colour: (m, faded) => colour(m, faded),
-    threadName: t => withNumber(t.name, t.tid) + (head.processes > 1 ? " of " + (t.process || t.pid) : ""),
+    threadName: t => withNumber(t.name, t.tid) + (head.processes > 1 ? " of " + processes.get(t.pid) : ""),
   };
   let pending = false;
   app.redraw = () => { if (!pending) { pending = true; requestAnimationFrame(() => { pending = false; draw(); }); } }; // once a frame at most

@@ -23,7 +23,7 @@ function makeOverview(app) {
     lanes = [];
     const groups = new Map();
     trace.tracks.filter(t => !t.value).forEach(t => { const k = t.group || t.title; (groups.get(k) || groups.set(k, []).get(k)).push(t); });
-    for (const [name, tracks] of groups) lanes.push({ kind: "track", name: tracks.length > 1 ? name + " (" + tracks.length + ")" : name, tracks });
+    for (const [name, tracks] of groups) lanes.push({ kind: "track", name: tracks.length > 1 ? name + ", " + tracks.length + " tracks" : name, tracks });
     for (const [name, marks] of Object.entries(app.marks)) if (marks.length) lanes.push({ kind: "marks", name, marks });
     for (const t of trace.threads) lanes.push({ kind: "thread", thread: t, name: app.threadName(t) });
     for (const t of trace.tracks) if (t.value) lanes.push({ kind: "track", name: t.title, tracks: [t], most: t.value.reduce((a, v) => Math.max(a, v), 0) });
