@@ -4,7 +4,9 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -63,4 +65,21 @@ func TestThreadNamesInBrowser(t *testing.T) {
 	var got []string
 	b.Eval(`tracefix.trace.threads.map(tracefix.threadName)`, &got)
 	assert.ElementsMatch(t, []string{"Thread 1 of Lab (3)", "Thread 2 of Lab (4)", "Worker 23 (3) of Web", "Worker 4 of 6"}, got)
+}
+
+// The table of threads tells what is known again from what is bridged.
+func TestBridgedOfThreadsInBrowser(t *testing.T) {
+	p, err := tracefix.Read(t.Context(), "../../testdata/chain.nettrace.zst", nil)
+	require.NoError(t, err)
+	tracefix.Repair(p, &tracefix.RepairOptions{MinConfidence: 0.9999})
+	c := p.Counts()
+	require.Positive(t, c.Known)
+	require.Positive(t, c.Bridged)
+	b := tracetest.NewBrowser(t, 1400, 900)
+	b.Open(pageFor(t, p), drawn)
+	b.Key("7")
+	look(t, b)
+	var got []int
+	b.Eval(`[3, 4, 5].map(k => [...document.querySelectorAll("#table tbody tr")].reduce((n, r) => n + +r.cells[k].textContent.replaceAll(",", ""), 0))`, &got)
+	assert.Equal(t, []int{c.Cut, c.Known, c.Bridged}, got)
 }

@@ -83,6 +83,11 @@ function makeTables(app) {
     host.replaceChildren(element("h2", {}, sum.names[m]), element("p", {}, duration(by.total[m]) + " in all, " + duration(by.self[m]) + " itself; " + percent(by.total[m], sum.all) + " of the selection. A stack counts once for each of its callers and callees."),
       element("div", { class: "pair" }, list("Callers", callers, "(no caller)"), list("Callees", callees, "(itself)")));
   }
+  // bridged is how many of the repaired samples of a thread have a bridge.
+  function bridged(t) {
+    const how = app.trace.head.hows.indexOf("bridge") + 1;
+    return t.bridged ??= how ? t.cuts.reduce((n, i) => n + (t.flags[i] >> HOW === how), 0) : 0;
+  }
   // tracks lists threads, and sums up what of the tracks lies in the selected time, by name.
   function tracks() {
     const by = new Map(), { from, to } = app.state;
@@ -97,8 +102,8 @@ function makeTables(app) {
     const q = app.state.query.trim().toLowerCase(), rows = [...by.values()].filter(r => !q || r.name.toLowerCase().includes(q)).sort((a, b) => b.time - a.time || b.count - a.count);
     const { threads } = app.trace, meters = app.trace.tracks.filter(t => t.value && (!q || t.title.toLowerCase().includes(q))).map(t => [t, meter(t, from, to)]).filter(([, m]) => m);
     host.replaceChildren(
-      !threads.length ? element("p", { class: "hint" }, "The trace holds no CPU samples.") : table("Threads", ["Thread", "Samples", "On a CPU", "Cut", "Repaired"], threads, t => element("tr", {}, element("td", {}, element("button", { class: "name", "aria-pressed": app.state.threads.has(t), onclick: e => app.pick(t, e.ctrlKey || e.metaKey || e.shiftKey) }, app.threadName(t))),
-        num(count(t.samples)), num(count(t.busy)), num(count(t.cut)), num(count(t.repaired))), "those that did most on a CPU; [ and ] go through all"),
+      !threads.length ? element("p", { class: "hint" }, "The trace holds no CPU samples.") : table("Threads", ["Thread", "Samples", "On\u00a0a\u00a0CPU", "Cut", "Repaired", "Bridged"], threads, t => element("tr", {}, element("td", {}, element("button", { class: "name", "aria-pressed": app.state.threads.has(t), onclick: e => app.pick(t, e.ctrlKey || e.metaKey || e.shiftKey) }, app.threadName(t))),
+        num(count(t.samples)), num(count(t.busy)), num(count(t.cut)), num(count(t.repaired - bridged(t))), num(count(bridged(t)))), "those that did most on a CPU; [ and ] go through all"),
       rows.length ? table("Tracks, in the selected time", ["Count", "Time", "Longest", "Track", "Name"], rows, r => element("tr", {}, num(count(r.count)), num(duration(r.time)),
         element("td", { class: "num" }, element("button", { title: "select its time", onclick: () => app.selectSlice(r.track, r.i) }, duration(r.longest))), element("td", {}, r.group), element("td", {}, r.name)), "select less time, or search to see others") : "",
       meters.length ? table("Counters, in the selected time", ["Least", "Mean", "Most", "Last", "Counter"], meters, ([t, m]) => element("tr", {}, ...[m.least, m.mean, m.most, m.last].map(v => num(count(+(Math.abs(v) < 1e4 ? v.toPrecision(4) : v.toFixed(0))))), element("td", {}, t.title)), "search to see others") : "");
