@@ -337,6 +337,31 @@ func TestPageDraws(t *testing.T) {
 	assert.Equal(t, all, frames())
 }
 
+// TestPageDrawsDeepStacks: a stack may be deeper than a browser's program may call itself, and a frame
+// too narrow for its name shows the method, not the module.
+func TestPageDrawsDeepStacks(t *testing.T) {
+	const depth = 20000
+	table := profile.NewTable()
+	frame := table.AddFrame(profile.Frame{Method: table.AddMethod(profile.Method{Module: "System.Private.CoreLib", Name: "System.Collections.Generic.Comparers.Deep(class System.Object)"})})
+	stack := profile.StackID(0)
+	for range depth {
+		stack = table.Push(stack, frame)
+	}
+	th := &profile.Thread{Process: &profile.Process{PID: 1}, TID: 1}
+	th.Samples.Append(profile.Sample{Time: 1e6, Stack: stack, Type: profile.SampleManaged})
+	p := &profile.Profile{Meta: profile.Meta{End: 2e6}, Table: table, Processes: []*profile.Process{th.Process}, Threads: []*profile.Thread{th}}
+	path := filepath.Join(t.TempDir(), "deep.html")
+	f, err := os.Create(path)
+	require.NoError(t, err)
+	require.NoError(t, Traces(&Trace{Name: "a", Profile: p}, &Trace{Name: "b", Profile: p}).HTML(f))
+	require.NoError(t, f.Close())
+	b := tracetest.NewBrowser(t, 300, 700)
+	b.Open("file://"+path, `document.querySelectorAll("#verdict li").length > 0`)
+	var got []string
+	b.Eval(`(f => ["" + f.length, f[f.length - 1].textContent])(document.querySelectorAll("#flame button"))`, &got)
+	assert.Equal(t, []string{strconv.Itoa(depth + 1), "Collections.Generic.Comparers.Deep"}, got)
+}
+
 func TestFormats(t *testing.T) {
 	r := Traces(batch(1, map[string]int{"App.Slow<T>()": 800, "App.O|ther()": 900}, false), batch(2, map[string]int{"App.Slow<T>()": 1200, "App.O|ther()": 900}, false))
 	var out bytes.Buffer
