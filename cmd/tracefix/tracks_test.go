@@ -74,7 +74,7 @@ func TestActivitiesChromiumKeepsFields(t *testing.T) {
 	for _, args := range [][]string{{"activities"}, {"convert", "--tracks", "activities,events"}} {
 		code, out, words := tracefix(t, append(args, tracetest.Corpus(t, "dotnet10", "http-bridge.nettrace"), "--format", "chromium", "-o", "-")...)
 		require.Equal(t, 0, code, words)
-		assert.Contains(t, out, `"args":{"path":"1/12","thread":3853,"method":"GET","payload.path":"/ok"}`)
+		assert.Contains(t, out, `"args":{"path":"//1/12","thread":3853,"method":"GET","payload.path":"/ok"}`)
 	}
 }
 

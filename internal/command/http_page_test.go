@@ -47,7 +47,7 @@ func TestHTTPPageInBrowser(t *testing.T) {
 		return s
 	}
 	assert.Regexp(t, `^\d+ made: p50 [\d.,]+ m?s · p90 [\d.,]+ m?s · p95 [\d.,]+ m?s · p99 [\d.,]+ m?s · longest [\d.,]+ m?s$`, text("quick"))
-	for _, want := range []string{"Phases of all requests made", "wait", "of all", "mean", "Hosts", "p99"} {
+	for _, want := range []string{"Phases of all requests made" + "phase" + "count", "wait", "of all", "mean", "Hosts", "p99"} {
 		assert.Contains(t, text("tables"), want)
 	}
 	// The percentile is that of the rows, and the sum of a phase that of the summary.

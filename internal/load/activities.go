@@ -390,7 +390,7 @@ func (a *activities) slices(tree *activity.Rows, first int32, end int64) func(fu
 			s = profile.Slice{Name: cmp.Or(r.Name, "activity"), Category: cmp.Or(r.Provider, "activities"), ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut)}
 			s.Start, s.Dur, s.Open, s.Instant = extent(r, end)
 			if p, ok := tree.Path(r); ok {
-				args = append(args, profile.Arg{Key: "path", Value: p.String()})
+				args = append(args, profile.Arg{Key: "path", Value: "//" + p.String()}) // as --activity takes it
 			} else if !r.ID.IsZero() && r.Span == nil {
 				args = append(args, profile.Arg{Key: "activity", Value: r.ID.String()})
 			}
