@@ -65,6 +65,10 @@ func TestThreadNamesInBrowser(t *testing.T) {
 	var got []string
 	b.Eval(`tracefix.trace.threads.map(tracefix.threadName)`, &got)
 	assert.ElementsMatch(t, []string{"Thread 1 of Lab (3)", "Thread 2 of Lab (4)", "Worker 23 (3) of Web", "Worker 4 of 6"}, got)
+
+	b.Eval(`[".NET ThreadPool Worker (14) of Lab (3)", "VizCompositorThread (40195) of GPU Process", "Thread 2 of a process of a long name (4)", "Worker (7) of it", "x".repeat(1e6) + " (7)"]
+		.map(name => clipped({ measureText: s => ({ width: s.length }) }, name, 24))`, &got)
+	assert.Equal(t, []string{".NET Th… (14) of Lab (3)", "VizC… (40195) of GPU Pr…", "Thread 2 of a proce… (4)", "Worker (7) of it", "xxxxxxxxxxxxxxxxxxx… (7)"}, got)
 }
 
 // The table of threads tells what is known again from what is bridged.

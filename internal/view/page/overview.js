@@ -3,13 +3,14 @@
 
 const LANE = 16, LABEL = 190, HEAD = 18, MOST_IMAGES = 300;
 
-// clipped is as much of a text as fits; a number in brackets, which tells threads apart, stays.
+// clipped is as much of a text as fits; the number of a thread stays, and as much as can of the process behind it.
 function clipped(g, text, width) {
-  if (g.measureText(text).width <= width) return text;
-  const [tail] = text.match(/ \(\d+\).{0,12}$/) || [""], head = text.slice(0, text.length - tail.length);
-  let n = head.length;
-  while (n > 1 && g.measureText(head.slice(0, n) + "…" + tail).width > width) n--;
-  return head.slice(0, n) + "…" + tail;
+  const fits = s => g.measureText(s).width <= width;
+  if (text.length < 200 && fits(text)) return text;
+  let [tail] = text.match(/ \(\d+\)( of .+)?$/) || [""], head = text.slice(0, text.length - tail.length).slice(0, 100), end = "";
+  while (head.length > 4 && !fits(head + "…" + tail)) head = head.slice(0, -1);
+  if (!fits(head + "…" + tail)) for (end = "…", tail = tail.slice(0, 100); tail && !fits(head + "…" + tail + end);) tail = tail.slice(0, -1);
+  return head + "…" + tail + end;
 }
 
 function makeOverview(app) {
