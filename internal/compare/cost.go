@@ -2,7 +2,6 @@ package compare
 
 import (
 	"cmp"
-	"iter"
 	"math"
 	"slices"
 
@@ -19,6 +18,7 @@ type costs struct {
 	skip   []bool // by method: it is no code
 	met    []int  // by number of names: the newest round of methods that had it
 	round  int
+	found  []int // scratch of methods
 	self   sums
 	total  sums
 	all    float64        // ns on a CPU, without waiting
@@ -100,18 +100,18 @@ type bursts struct {
 	squares float64 // of threads before it
 }
 
-// add counts a sample. Those of a thread come one after the other.
-func (b *bursts) add(th *profile.Thread, st *profile.Stretch, whole int64) {
+// add counts time on a thread between two points of time. Those of a thread come one after the other.
+func (b *bursts) add(th *profile.Thread, from, until int64, time float64, whole int64) {
 	if th != b.thread {
 		b.squares = b.variance(whole)
-		b.thread, b.own, b.covered, b.from, b.until, b.time = th, 0, 0, st.Start, st.Start, 0
-	} else if st.Start-b.until > together {
+		b.thread, b.own, b.covered, b.from, b.until, b.time = th, 0, 0, from, from, 0
+	} else if from-b.until > together {
 		b.own += b.time * b.time
 		b.covered += b.until - b.from
-		b.from, b.time = st.Start, 0
+		b.from, b.time = from, 0
 	}
-	b.until = st.End
-	b.time += float64(st.Nanos())
+	b.until = until
+	b.time += time
 }
 
 // variance is that of the sum, for bursts and gaps of random lengths: of rare bursts the sum of their
@@ -135,11 +135,23 @@ type stackCost struct {
 // least is the part of all time that a method must cost to be looked at.
 const least = 0.005
 
-// newCosts adds up a trace.
-func newCosts(t *Trace, n *names) *costs {
+// noCosts returns the costs of a trace of which nothing is added up yet.
+func noCosts(t *Trace, n *names) *costs {
 	c := &costs{
 		trace: t, names: n, stacks: map[profile.StackID]stackCost{}, count: map[string]int{}, work: map[string]float64{},
 	}
+	if table := t.Profile.Table; table != nil {
+		c.ids, c.skip = make([]int, table.Methods()), make([]bool, table.Methods())
+		for i := range c.skip {
+			c.skip[i] = table.MethodAt(profile.MethodID(i)).Kind == profile.Synthetic
+		}
+	}
+	return c
+}
+
+// newCosts adds up a trace.
+func newCosts(t *Trace, n *names) *costs {
+	c := noCosts(t, n)
 	if t.Requests != nil {
 		c.route, c.whose = t.Requests.numbers(), t.Requests.numbers()
 	}
@@ -149,28 +161,24 @@ func newCosts(t *Trace, n *names) *costs {
 	}
 	c.route.done()
 	c.findWhose()
-	whole := t.nanos()
+	open := openStack{c: c, whole: t.nanos()}
 	c.each(func(leaf int, th *profile.Thread, st *profile.Stretch, request int) {
 		ns := float64(st.Nanos())
 		c.all += ns
+		s := c.self.add(leaf)
+		s.time += ns
+		s.squares += ns * ns
+		s.samples++
 		route := c.of(int32(request))
 		if route != nil {
 			c.told += ns
 			c.work[route.Route] += ns
+		} else {
+			s.rest.add(th, st.Start, st.End, ns, open.whole)
 		}
-		add := func(s *sum) {
-			s.time += ns
-			s.squares += ns * ns
-			s.samples++
-			if route == nil {
-				s.rest.add(th, st, whole)
-			}
-		}
-		add(c.self.add(leaf))
-		for m := range c.methods(st.Stack) {
-			add(c.total.add(m))
-		}
+		open.add(th, st, route != nil)
 	})
+	open.end()
 	return c
 }
 
@@ -222,7 +230,7 @@ func (c *costs) byRequest(wanted map[int]bool) {
 			}
 		}
 		put(c.self.of(leaf))
-		for m := range c.methods(st.Stack) {
+		for _, m := range c.methods(st.Stack) {
 			put(c.total.of(m))
 		}
 	})
@@ -263,8 +271,8 @@ func (c *costs) stack(id profile.StackID) stackCost {
 	s.leaf = -1
 	t := c.trace.Profile.Table
 	for at := id; at != 0; at = t.Parent(at) {
-		if m := t.Method(t.Frame(at)); !c.skips(m) {
-			s = stackCost{c.name(m), isWait(t.MethodAt(m))}
+		if s.leaf = c.innermost(at); s.leaf >= 0 {
+			s.idle = isWait(t.MethodOf(t.Frame(at)))
 			break
 		}
 	}
@@ -272,51 +280,37 @@ func (c *costs) stack(id profile.StackID) stackCost {
 	return s
 }
 
-// methods yields the methods of a stack, the innermost first, each once.
-func (c *costs) methods(id profile.StackID) iter.Seq[int] {
-	return func(yield func(int) bool) {
-		c.round++
-		t := c.trace.Profile.Table
-		for ; id != 0; id = t.Parent(id) {
-			m := t.Method(t.Frame(id))
-			if c.skips(m) {
-				continue
-			}
-			n := c.name(m)
-			for n >= len(c.met) {
-				c.met = append(c.met, 0)
-			}
-			if c.met[n] == c.round {
-				continue
-			}
+// methods returns the methods of a stack, the innermost first, each once. They are valid until the
+// next call.
+func (c *costs) methods(id profile.StackID) []int {
+	c.round++
+	c.found = c.found[:0]
+	for ; id != 0; id = c.trace.Profile.Table.Parent(id) {
+		n := c.innermost(id)
+		for n >= len(c.met) {
+			c.met = append(c.met, 0)
+		}
+		if n >= 0 && c.met[n] != c.round {
 			c.met[n] = c.round
-			if !yield(n) {
-				return
-			}
+			c.found = append(c.found, n)
 		}
 	}
+	return c.found
 }
 
-// skips reports whether a method is no code, but a mark of the sampler or of a repair.
-func (c *costs) skips(m profile.MethodID) bool {
-	if c.skip == nil {
-		t := c.trace.Profile.Table
-		c.skip = make([]bool, t.Methods())
-		for i := range c.skip {
-			c.skip[i] = t.MethodAt(profile.MethodID(i)).Kind == profile.Synthetic
-		}
+// innermost returns the number of the name of the innermost method of a stack; -1: it is no code.
+func (c *costs) innermost(id profile.StackID) int {
+	t := c.trace.Profile.Table
+	if m := t.Method(t.Frame(id)); !c.skip[m] {
+		return c.name(m)
 	}
-	return c.skip[m]
+	return -1
 }
 
 // name returns the number of the name of a method.
 func (c *costs) name(m profile.MethodID) int {
-	t := c.trace.Profile.Table
-	if c.ids == nil {
-		c.ids = make([]int, t.Methods())
-	}
 	if c.ids[m] == 0 {
-		c.ids[m] = 1 + c.names.id(Name(t.MethodAt(m).Full()))
+		c.ids[m] = 1 + c.names.id(Name(c.trace.Profile.Table.MethodAt(m).Full()))
 	}
 	return c.ids[m] - 1
 }

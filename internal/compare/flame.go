@@ -71,7 +71,7 @@ func (c *costs) node(nodes map[profile.StackID]*node, id profile.StackID) *node 
 	}
 	n := nodes[id]
 	for _, id := range slices.Backward(path) {
-		if m := t.Method(t.Frame(id)); !c.skips(m) || t.MethodAt(m).Name == profile.Bridge {
+		if m := t.Method(t.Frame(id)); !c.skip[m] || t.MethodAt(m).Name == profile.Bridge {
 			n = n.kid(c, c.name(m))
 		}
 		nodes[id] = n
