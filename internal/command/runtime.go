@@ -35,7 +35,7 @@ type RuntimeReport struct {
 
 // Check implements Job.
 func (r *RuntimeReport) Check(format string) error {
-	if r.Limit != nil && format != "text" && format != "html" {
+	if r.Limit != nil && *r.Limit > 0 && format != "text" && format != "html" {
 		return errors.New("--limit is for --format text and html; the others have every row")
 	}
 	return errors.Join(r.TimeFlags.Check(), LimitFlag{r.limit()}.check())
