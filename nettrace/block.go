@@ -673,7 +673,7 @@ func (r *Reader) syncSequence(thread uint64, seq uint32, t, at int64) {
 		if r.h.Version == 6 {
 			l.CaptureThreadID = 0
 			if th := r.threads[thread]; th != nil {
-				l.CaptureThreadID, l.ProcessID = th.ID, th.ProcessID
+				l.CaptureThreadID, l.ProcessID, l.thread = th.ID, th.ProcessID, th
 			}
 		}
 		r.lose(l)

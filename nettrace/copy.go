@@ -84,10 +84,25 @@ func (c *Copier) enter(v *view) error {
 		return nil
 	}
 	c.region = v.region
-	for ; c.losses < v.passedLosses; c.losses++ {
-		if l := &v.losses[c.losses]; l.AtSequencePoint {
-			c.w.AddLoss(l.CaptureThreadID, l.Count)
+	return c.lose(v.losses[:v.passedLosses])
+}
+
+// lose tells of the losses that were not passed on yet, and ends the region. Those of one place stand
+// together in the copy, too.
+func (c *Copier) lose(all []Loss) error {
+	at := int64(-1)
+	for ; c.losses < len(all); c.losses++ {
+		l := &all[c.losses]
+		if !l.AtSequencePoint || l.Count == 0 {
+			continue
 		}
+		if l.Offset != at && at >= 0 {
+			if err := c.w.SequencePoint(); err != nil {
+				return err
+			}
+		}
+		at = l.Offset
+		c.w.addLoss(l)
 	}
 	return c.w.SequencePoint()
 }
@@ -121,6 +136,7 @@ func (c *Copier) copy(v *view) error {
 		c.numbered = false
 	}
 	if !keep {
+		w.keepLoss(ev)
 		return nil
 	}
 	if c.numbered {
@@ -134,7 +150,7 @@ func (c *Copier) copy(v *view) error {
 func (c *Copier) End(ended error) error {
 	// The events end with a sequence point, as those of a whole recording do, and what is noted
 	// stands behind it: so a copy of the copy is the same.
-	if err := c.w.SequencePoint(); err != nil {
+	if err := c.lose(c.r.losses); err != nil {
 		return err
 	}
 	if ended == io.EOF && c.leftOut == 0 && c.w.damaged == 0 {

@@ -378,4 +378,6 @@ type Loss struct {
 	// AtSequencePoint is set where a sequence point shows the gap.
 	AtSequencePoint bool
 	Offset          int64
+
+	thread *Thread // v6, if its row is known
 }

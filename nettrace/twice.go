@@ -13,7 +13,7 @@ type stretch struct {
 	point         uint64           // its sum
 	pointAt       int64            // its offset
 	blocks        int              // since then
-	parts, events bool             // there was a block with stacks, threads or label lists; with events
+	parts, events bool             // there was a block with stacks, threads or label lists; with events, or numbers of threads
 	sums          map[uint64]int64 // offsets of other blocks than those of events, by their sums
 	epoch         uint32           // seqEpoch at its start
 }
@@ -36,6 +36,7 @@ func (r *Reader) again(kind blockKind, data []byte, at int64) bool {
 	case kindSequencePoint:
 		first, ok = s.pointAt, s.blocks == 0 && s.point == sum
 		if !ok {
+			s.events = s.events || r.listsThreads(data)
 			r.endStretch(at)
 			s.point, s.pointAt = sum, at
 		}
@@ -52,6 +53,12 @@ func (r *Reader) again(kind blockKind, data []byte, at int64) bool {
 		r.told(at, kind.String(), fmt.Errorf("%w: the block at offset %d comes a second time; it is left out", ErrDamaged, first), int64(len(data)))
 	}
 	return ok
+}
+
+// listsThreads reports whether a sequence point of v6 has numbers of threads, which tell of events
+// that are missing.
+func (r *Reader) listsThreads(data []byte) bool {
+	return r.h.Version == 6 && len(data) >= 16 && !zero(data[12:16])
 }
 
 // remember notes where a block with a sum stands, and returns where one stood before.

@@ -500,6 +500,7 @@ func (r *Reader) forget(index uint64) {
 func (r *Reader) removeThreads(b []byte, at int64, whole bool) {
 	c := Cursor{b: b}
 	clear(r.stretch.sums) // the same row may define a thread again
+	r.stretch.events = true
 	for c.Len() > 0 && c.err == nil {
 		index, seq := c.Varuint(), c.Varuint32()
 		if c.err != nil {

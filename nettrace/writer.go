@@ -7,6 +7,7 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf16"
@@ -50,6 +51,12 @@ type Writer struct {
 		thread uint64
 		number *uint32
 	}
+	// v6: rows of threads that lost events behind their last one, which the next sequence point or
+	// block of removed threads is to tell.
+	lost    []uint64
+	removed bool
+	lostBy  int64 // the sequence point is no earlier
+
 	last      int64 // latest time written
 	began     bool  // last is set
 	sinceSP   int   // bytes of events since the last sequence point
@@ -346,12 +353,50 @@ func (w *Writer) number(thread uint64) *uint32 {
 
 // AddLoss notes events of a capture thread that were lost behind its last event,
 // as the next sequence point will show. Losses before an event are recorded by
-// Event.Lost. In v6 it is not written.
+// Event.Lost. In v6 the thread is one of the Header's process.
 func (w *Writer) AddLoss(captureThread uint64, count uint32) {
+	w.addLoss(&Loss{CaptureThreadID: captureThread, ProcessID: w.h.ProcessID, Count: count, After: -1})
+}
+
+// addLoss is AddLoss for a loss of a Reader.
+func (w *Writer) addLoss(l *Loss) {
 	if !w.v6 {
-		*w.number(captureThread) += count
-		w.sequenced = false
+		*w.number(l.CaptureThreadID) += l.Count
+	} else if th := l.thread; th != nil {
+		w.loseRow(w.row(threadKey{th.Index, th.ProcessID, th.ID, th.Name}, th.KeyValues), l.Count)
+	} else {
+		w.loseRow(w.row(threadKey{0, l.ProcessID, l.CaptureThreadID, ""}, nil), l.Count)
 	}
+	if w.removed = l.Before == l.After; !w.removed {
+		w.lostBy = l.Before
+	}
+	w.sequenced = false
+}
+
+// keepLoss notes the events that were lost before one that is not written.
+func (w *Writer) keepLoss(ev *Event) {
+	if ev.Lost == 0 {
+		return
+	}
+	if !w.v6 {
+		w.AddLoss(ev.CaptureThreadID, ev.Lost)
+		return
+	}
+	if w.full() {
+		w.flushBlocks()
+	}
+	_, capture := w.threadIndex(ev)
+	w.loseRow(capture, ev.Lost)
+	w.sequenced = false
+}
+
+// loseRow is AddLoss for a row of the thread table of v6.
+func (w *Writer) loseRow(index uint64, count uint32) {
+	*w.number(index) += count
+	if len(w.lost) > 2*len(w.threads) {
+		w.sortLost()
+	}
+	w.lost = append(w.lost, index)
 }
 
 // full reports whether the blocks collected so far are to be written.
@@ -708,7 +753,7 @@ func (w *Writer) appendEventHeader(b *blockBuffer) {
 // sequence point if it is time for one.
 func (w *Writer) flushBlocks() {
 	w.flushMetadata()
-	if len(w.events.b) > 0 {
+	if len(w.events.b) > 0 || len(w.lost) > 0 {
 		if w.v6 {
 			w.flushV6()
 		} else {
@@ -761,12 +806,40 @@ func (w *Writer) flushV6() {
 	w.out = append(w.out, w.rows...)
 	w.endV6(start)
 	w.listV6(kindLabelList, &w.labels)
-	start = w.beginV6(kindEvent)
-	w.appendEventHeader(&w.events)
-	w.out = append(w.out, w.events.b...)
-	w.endV6(start)
-	w.events = blockBuffer{b: w.events.b[:0]}
-	w.sequencePointV6(w.last)
+	if len(w.events.b) > 0 {
+		start = w.beginV6(kindEvent)
+		w.appendEventHeader(&w.events)
+		w.out = append(w.out, w.events.b...)
+		w.endV6(start)
+		w.events = blockBuffer{b: w.events.b[:0]}
+	}
+	at := w.last
+	if len(w.lost) > 0 {
+		at, w.lostBy = max(at, w.lostBy), 0
+	}
+	if w.removed {
+		start = w.beginV6(kindRemoveThread)
+		w.appendLost()
+		w.endV6(start)
+	}
+	w.sequencePointV6(at)
+}
+
+// sortLost leaves each of the threads that lost events once.
+func (w *Writer) sortLost() {
+	slices.Sort(w.lost)
+	w.lost = slices.Compact(w.lost)
+}
+
+// appendLost appends the last numbers of the threads that lost events, and returns how many they are.
+func (w *Writer) appendLost() (threads uint32) {
+	w.sortLost()
+	for _, index := range w.lost {
+		w.out = binary.AppendUvarint(binary.AppendUvarint(w.out, index), uint64(*w.number(index)))
+	}
+	threads = uint32(len(w.lost))
+	w.lost, w.removed = w.lost[:0], false
+	return threads
 }
 
 // listV6 writes a block of stacks or label lists, if some wait.
@@ -783,7 +856,9 @@ func (w *Writer) listV6(kind blockKind, l *listBuffer) {
 func (w *Writer) sequencePointV6(t int64) {
 	start := w.beginV6(kindSequencePoint)
 	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(t))
-	w.out = append(w.out, 1, 0, 0, 0, 0, 0, 0, 0) // flush threads; no thread listed
+	w.out = append(w.out, 1, 0, 0, 0, 0, 0, 0, 0) // flush threads; those listed have lost events
+	at := len(w.out)
+	binary.LittleEndian.PutUint32(w.out[at-4:], w.appendLost())
 	w.endV6(start)
 	w.resetStacks()
 	w.labels.reset()
