@@ -33,7 +33,7 @@ type side struct {
 // setSide makes block k of a run, if there is one, side i of the block at.
 func (e *solver) setSide(i int, bs []block, k, at int) {
 	s := &e.sides[i]
-	if s.ok = k >= 0 && k < len(bs); !s.ok {
+	if s.ok = k >= 0 && k < len(bs) && e.t.Depth(bs[k].ext) <= mostBeside; !s.ok {
 		return
 	}
 	b := &bs[k]
@@ -198,21 +198,31 @@ func (e *solver) match(o, t []FrameID, known *surprises) (k int, bits float64) {
 	if o[0] == t[0] {
 		for k = 1; k < n && o[k] == t[k]; k++ {
 		}
-		sums := known[0]
-		for i := len(sums); i < k; i++ {
-			sums = append(sums, sums[i-1]+e.m.frameCalls.surprise(o[i-1], o[i]))
-		}
-		known[0] = sums
-		return k, sums[k-1]
+		return k, e.frameBits(o, k, known)
 	}
 	for k = 1; k < n && e.method(o[k]) == e.method(t[k]); k++ {
 	}
+	return k, e.methodBits(o, k, known)
+}
+
+// frameBits are the surprises of the calls among the first k frames of o.
+func (e *solver) frameBits(o []FrameID, k int, known *surprises) float64 {
+	sums := known[0]
+	for i := len(sums); i < k; i++ {
+		sums = append(sums, sums[i-1]+e.m.frameCalls.surprise(o[i-1], o[i]))
+	}
+	known[0] = sums
+	return sums[k-1]
+}
+
+// methodBits are those of their methods.
+func (e *solver) methodBits(o []FrameID, k int, known *surprises) float64 {
 	sums := known[1]
 	for i := len(sums); i < k; i++ {
 		sums = append(sums, sums[i-1]+methodWorth*e.m.methodCalls.surprise(e.method(o[i-1]), e.method(o[i])))
 	}
 	known[1] = sums
-	return k, sums[k-1]
+	return sums[k-1]
 }
 
 // What the parts of a score count, in bits. All of them are set by hand, not fitted as the

@@ -17,7 +17,7 @@ type engine struct {
 	mth     []MethodID                 // of each frame
 	methods int                        // numbers of methods are below it
 	each    func(n int, f func(i int)) // Options.Each; once stopped it leaves calls out
-	bridges bool                       // some stacks hold the bridge already
+	bridged []bool                     // stacks that hold the bridge already; nil: there are none
 	byName  bool                       // nearly each frame is its own method: call sites cannot be told apart
 
 	// of the process
@@ -54,9 +54,14 @@ func newEngine(tree *stacks.Tree, frames Frames, opts Options) *engine {
 	}
 	n := 0
 	for s := 1; s < tree.Len(); s++ {
-		f := tree.Frame(StackID(s))
+		callers, f := tree.Node(StackID(s))
 		n = max(n, int(f)+1)
-		e.bridges = e.bridges || f == opts.Bridge
+		if f == opts.Bridge && e.bridged == nil {
+			e.bridged = make([]bool, tree.Len())
+		}
+		if e.bridged != nil {
+			e.bridged[s] = f == opts.Bridge || e.bridged[callers]
+		}
 	}
 	e.mth = make([]MethodID, n)
 	distinct := map[MethodID]bool{}
@@ -159,17 +164,9 @@ func inOrder(a, b []Repair) []Repair {
 
 func (e *engine) method(f FrameID) MethodID { return e.mth[f] }
 
-// holdsBridge tells whether the bridge is in s.
+// holdsBridge tells whether the bridge is in s, a stack of the recording.
 func (e *engine) holdsBridge(s StackID) bool {
-	if !e.bridges {
-		return false
-	}
-	for ; s != 0; s = e.t.Parent(s) {
-		if e.t.Frame(s) == e.opts.Bridge {
-			return true
-		}
-	}
-	return false
+	return e.bridged != nil && e.bridged[s]
 }
 
 // dropSuspects takes the outermost frames away that may be garbage and that no
@@ -186,14 +183,15 @@ func (e *engine) dropSuspects(w *world) {
 	}
 	// who calls whom, suspects left out
 	edges := map[uint64]struct{}{}
-	seen := map[StackID]bool{}
+	seen := map[StackID]uint8{} // 1 + with how many suspects, the fewest so far
 	for i := range w.runs {
 		for b := range w.runs[i].all() {
 			d := e.t.Depth(b.stack)
-			for s := b.stack; d > int(b.dropped)+1 && !seen[s]; d-- {
-				if b.dropped == 0 {
-					seen[s] = true
+			for s := b.stack; d > int(b.dropped)+1; d-- {
+				if n := seen[s]; n > 0 && n <= b.dropped+1 {
+					break // and so are its callers
 				}
+				seen[s] = b.dropped + 1
 				p := e.t.Parent(s)
 				edges[edgeKey(e.method(e.t.Frame(p)), e.method(e.t.Frame(s)))] = struct{}{}
 				s = p

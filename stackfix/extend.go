@@ -164,8 +164,7 @@ func (e *solver) extVerdict(blk *block, p StackID) int {
 // by how many bits it leads. It is negative where o begins before t.
 func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 	top, second, bestD, bestBits := math.Inf(-1), math.Inf(-1), 0, 0.0
-	try := func(d int, a, b []FrameID, known *surprises) {
-		k, bits := e.match(a, b, known)
+	try := func(d, k int, bits float64) {
 		pops, pushes := len(t)-max(d, 0)-k, len(o)-max(-d, 0)-k
 		if after {
 			pops, pushes = pushes, pops
@@ -178,15 +177,28 @@ func (e *solver) shift(o, t []FrameID, after bool) (int, float64, float64) {
 			second = s
 		}
 	}
-	for d := range t {
-		if t[d] == o[0] {
-			try(d, o, t[d:], &e.calls)
-		}
-	}
 	e.tCalls.reset()
-	for d := 1; d < len(o); d++ {
-		if o[d] == t[0] {
-			try(-d, t, o[d:], &e.tCalls)
+	for i, x := range [...]struct {
+		a, b  []FrameID
+		known *surprises
+	}{{o, t, &e.calls}, {t, o, &e.tCalls}} {
+		tried := 0
+		var all []int32
+		for d := i; d < len(x.b); d++ {
+			if x.b[d] != x.a[0] {
+				continue
+			}
+			if tried++; tried == fewPlaces {
+				all = e.laps.find(x.a, x.b)
+			}
+			k, bits := 0, 0.0
+			if all != nil {
+				k = int(all[d])
+				bits = e.frameBits(x.a, k, x.known)
+			} else {
+				k, bits = e.match(x.a, x.b[d:], x.known)
+			}
+			try(d*(1-2*i), k, bits)
 		}
 	}
 	return bestD, bestBits, min(mostLead, top-second)

@@ -34,6 +34,7 @@ type solver struct {
 	o      []FrameID
 	calls  surprises // of o
 	tCalls surprises
+	laps   zArrays
 	cs     []cand
 	ps     []StackID
 	ends   []prefixEnd

@@ -102,7 +102,7 @@ type block struct {
 	dropped                  uint8
 	rooted                   bool // nothing is missing in ext
 	whole                    bool // truth is rooted
-	bridged                  bool // repaired before: left as it is, and no evidence
+	bridged                  bool // repaired before, or too deep: left as it is, and no evidence
 	bad                      bool // in a judged world: ext is wrong
 	hearsay                  bool // of a stack that was extended, and only repairs overlap it
 	confirmable              bool // guess may be confirmed by a second opinion
@@ -173,10 +173,17 @@ func (e *engine) scan(at position, begin func(thread int), add func(b *block) bo
 	}
 }
 
+// Each block costs as much time as its stack has frames, and in a recursion more. Recorders keep up to some
+// hundred frames.
+const (
+	mostRecorded = 1024 // of a cut stack that is repaired
+	mostBeside   = 2048 // of a stack that is looked at beside it
+)
+
 // fill completes a block that comes from the samples.
 func (e *engine) fill(b *block) {
 	s := b.orig
-	if b.cut != Whole && e.holdsBridge(s) {
+	if b.cut != Whole && (e.holdsBridge(s) || e.t.Depth(s) > mostRecorded) {
 		b.bridged, s = true, 0
 	}
 	b.stack, b.ext = s, s
@@ -237,8 +244,11 @@ func (e *engine) load(threads []Thread, which []int, most int) (*world, bool) {
 		e.short.see(b)
 		b.before = last
 		if b.cut == Whole && b.dropped == 0 && b.orig != 0 {
-			m.neighbour(from, b.orig)
-			last, from = b.orig, b.first
+			if last = b.orig; e.t.Depth(last) > mostBeside {
+				last = 0
+			}
+			m.neighbour(from, last)
+			from = b.first
 		}
 		m.add(b)
 		if !b.rooted {
