@@ -2,6 +2,7 @@ package nettrace
 
 import (
 	"bytes"
+	"io"
 	"strings"
 	"testing"
 
@@ -63,4 +64,18 @@ func TestLocationInObject(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, "{n:5 d:abc r:de}", values[0].String())
 	assert.EqualValues(t, 6, values[1].Int())
+}
+
+// Whether a short payload is one of a type costs what it holds, and not all fields of the type.
+func TestShortPayloadOfManyFields(t *testing.T) {
+	l := &Layout{Fields: make([]Field, maxFieldsEach)}
+	for i := range l.Fields {
+		l.Fields[i].Type = TypeInt32
+	}
+	ev := Event{Metadata: &Metadata{layout: l}, Payload: make([]byte, 10)}
+	assert.False(t, ev.fits())
+	assert.Len(t, ev.values, 2)
+	values, err := ev.AppendValues(nil)
+	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+	assert.Len(t, values, maxFieldsEach, "who asks for the values gets all")
 }

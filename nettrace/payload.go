@@ -279,6 +279,17 @@ func (ev *Event) pointerSize() int {
 // pointer size is that of the trace's Header.
 func (l *Layout) AppendValues(dst []Value, payload []byte, pointerSize int) ([]Value, error) {
 	start := len(dst)
+	dst, err := l.appendWhole(dst, payload, pointerSize)
+	if err != nil {
+		dst = append(dst, make([]Value, start+len(l.Fields)-len(dst))...)
+	}
+	return dst, err
+}
+
+// appendWhole is AppendValues without values for what a short payload does not hold, which may be far
+// more than the payload.
+func (l *Layout) appendWhole(dst []Value, payload []byte, pointerSize int) ([]Value, error) {
+	start := len(dst)
 	for _, fields := range l.forms {
 		var c Cursor
 		if dst, c = appendValues(dst[:start], fields, payload, pointerSize, false); c.err == nil && c.pos == len(payload) && !c.odd {
@@ -370,7 +381,7 @@ func appendValues(dst []Value, fields []Field, payload []byte, pointerSize int, 
 			v.decode(&c, f, &counts)
 		}
 		if c.err != nil { // this field is not there, nor are those behind it
-			return append(dst, make([]Value, len(fields)-i)...), c
+			return dst, c
 		}
 		counts.set(i, v.bits)
 		dst = append(dst, v)

@@ -203,8 +203,12 @@ func (ev *Event) fits() bool {
 		_, err := ev.UniversalValue()
 		return err == nil
 	}
+	l := ev.Layout()
+	if l == nil {
+		return true
+	}
 	var err error
-	ev.values, err = ev.AppendValues(ev.values[:0])
+	ev.values, err = l.appendWhole(ev.values[:0], ev.Payload, ev.pointerSize())
 	return err == nil
 }
 
