@@ -581,7 +581,56 @@ func TestUnknownBlocks(t *testing.T) {
 	events, r, err = read(t, data)
 	assert.Equal(t, io.EOF, err)
 	assert.Len(t, events, 2)
-	assert.Equal(t, int64(1), r.Stats().Defects)
+	assert.Zero(t, r.Stats().Defects)
+	assert.Equal(t, []int64{1, int64(at)}, []int64{r.Stats().Newer, r.Stats().NewerOffset})
+}
+
+// A block whose kind was hit is no newer one: what it held is missed.
+func TestKindHit(t *testing.T) {
+	data := testFile(t, "v6-nosymbols.nettrace.gz")
+	spans, kinds := blocksOf(t, data)
+	for i, span := range spans {
+		for bit := range 8 {
+			at := span[0] + 3
+			if kinds[i] == kindTrace || data[at]^1<<bit < byte(kindUnknown) {
+				continue
+			}
+			hit := bytes.Clone(data)
+			hit[at] ^= 1 << bit
+			r, err := NewReader(bytes.NewReader(hit), nil)
+			require.NoError(t, err)
+			_, err = describeAll(t, r)
+			assert.True(t, err != io.EOF || r.Stats().Defects > 0, "%s at %d, kind %d", kinds[i], span[0], hit[at])
+		}
+	}
+}
+
+// What a later minor version of v6 adds is passed over, and counted. In 6.0 it is damage.
+func TestNewerKinds(t *testing.T) {
+	const (
+		metadata = "28000003000024000110556e6976657273616c2e4576656e74730103637075010007000556616c7565150000"
+		more     = "2b000003000027000110556e6976657273616c2e4576656e74730103637075010007000556616c7565150300630102"
+	)
+	for name, c := range map[string]struct{ old, new string }{
+		"thread":                   {"07000006050001022a034d", "09000006070001022a034d0901"},
+		"metadata":                 {metadata, more},
+		"labels":                   {"0d000008010000000100000085016b0176", "0d00000801000000010000008b016b0176"},
+		"label behind another one": {"0d000008010000000100000085016b0176", "0f0000080100000001000000" + "05016b0176" + "8b01"},
+	} {
+		for minor := range byte(2) {
+			t.Run(fmt.Sprintf("%s 6.%d", name, minor), func(t *testing.T) {
+				v6 := unhex(t, knownV6)
+				data := bytes.Replace(v6, unhex(t, c.old), unhex(t, c.new), 1)
+				require.NotEqual(t, v6, data)
+				data[16] = minor
+				events, r, err := read(t, data)
+				assert.Equal(t, io.EOF, err)
+				assert.Len(t, events, 2)
+				assert.Equal(t, minor == 0, r.Stats().Defects > 0)
+				assert.Equal(t, int64(minor), r.Stats().Newer)
+			})
+		}
+	}
 }
 
 // Ids that nothing explains cost events their names or stacks: they are told, if only as a count.

@@ -422,7 +422,7 @@ func parseRow(b []byte, offset int64) (*Metadata, error) {
 		case 9:
 			m.Version = int(o.U8())
 		default:
-			return m, fmt.Errorf("optional metadata of unknown kind %d", kind)
+			return m, fmt.Errorf("optional metadata of %w %d", errKind, kind)
 		}
 	}
 	m.damaged = o.err != nil

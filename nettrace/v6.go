@@ -2,6 +2,7 @@ package nettrace
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -322,7 +323,13 @@ func (r *Reader) contentsV6(kind blockKind, b []byte, at int64, whole bool) {
 	case kindLabelList:
 		r.labelLists(b, at, whole)
 	default:
-		r.warn(at, "block", fmt.Errorf("skipped a block of unknown kind %d, %d bytes", kind, len(b)), int64(len(b)))
+		// What is missing tells of another block whose kind was hit, but little is of a sequence point.
+		point := binary.LittleEndian.AppendUint32(nil, uint32(len(b))|uint32(kindSequencePoint)<<24)
+		if checkV6(append(point, b[:min(len(b), probeV6)]...)) {
+			r.warn(at, "block", fmt.Errorf("skipped a block of unknown kind %d, %d bytes, which looks like a sequence point", kind, len(b)), int64(len(b)))
+			return
+		}
+		r.newer(at - 4)
 	}
 }
 
@@ -332,7 +339,9 @@ func (r *Reader) metadataRows(b []byte, at int64, whole bool) {
 	c.Skip(int(c.U16()))
 	r.rows16(b, c.pos, at, "MetadataBlock", whole, rowIsMetadata, func(row []byte, offset int64) {
 		m, err := parseRow(row, offset)
-		if err != nil {
+		if r.mayBeNewer() && errors.Is(err, errKind) {
+			r.newer(offset)
+		} else if err != nil {
 			r.warn(offset, "metadata", err, int64(len(row)))
 		}
 		if m != nil {
@@ -415,9 +424,11 @@ func (r *Reader) sequencePointV6(b []byte, at int64, whole bool) {
 
 // threadRows reads a thread block of v6 (section 3.5).
 func (r *Reader) threadRows(b []byte, at int64, whole bool) {
-	r.rows16(b, 0, at, "ThreadBlock", whole, rowIsThread, func(row []byte, offset int64) {
+	r.rows16(b, 0, at, "ThreadBlock", whole, r.rowIsThread, func(row []byte, offset int64) {
 		th, err := r.parseThread(row, offset)
-		if err != nil {
+		if r.mayBeNewer() && errors.Is(err, errKind) {
+			r.newer(offset)
+		} else if err != nil {
 			r.warn(offset, "thread row", err, 0)
 		}
 		if th != nil {
@@ -427,7 +438,7 @@ func (r *Reader) threadRows(b []byte, at int64, whole bool) {
 }
 
 // rowIsThread reports whether a row can define a thread.
-func rowIsThread(row []byte) bool {
+func (r *Reader) rowIsThread(row []byte) bool {
 	c := Cursor{b: row}
 	index := c.Varuint()
 	for c.Len() > 0 {
@@ -440,7 +451,7 @@ func rowIsThread(row []byte) bool {
 			c.StringV()
 			c.StringV()
 		default:
-			return false
+			return r.mayBeNewer() && c.err == nil && index < maxThreads<<8
 		}
 	}
 	return c.err == nil && index < maxThreads<<8
@@ -464,7 +475,7 @@ func (r *Reader) parseThread(b []byte, offset int64) (*Thread, error) {
 		case 4:
 			th.KeyValues = append(th.KeyValues, KeyValue{row.StringV().String(), row.StringV().String()})
 		default:
-			return th, fmt.Errorf("item of unknown kind %d", kind)
+			return th, fmt.Errorf("item of %w %d", errKind, kind)
 		}
 	}
 	return th, row.err
@@ -529,6 +540,9 @@ const (
 	labelVersion
 )
 
+// errKind reports a part of a row or list whose kind is not known, nor is its length.
+var errKind = errors.New("unknown kind")
+
 // skipLabels passes over one list of labels.
 func skipLabels(c *Cursor) error {
 	start := c.pos
@@ -549,7 +563,7 @@ func skipLabels(c *Cursor) error {
 			c.Skip(1)
 		default:
 			if c.err == nil {
-				return fmt.Errorf("label of unknown kind %d", k&0x7f)
+				return fmt.Errorf("label of %w %d", errKind, k&0x7f)
 			}
 		}
 		if n > maxLabels || c.err == nil && c.pos-start > maxLabelBytes {
@@ -579,6 +593,16 @@ func (r *Reader) labelLists(data []byte, at int64, whole bool) {
 	for ; c.Len() > 0; n++ {
 		start := c.pos
 		if err := skipLabels(&c); err != nil {
+			if r.mayBeNewer() && errors.Is(err, errKind) {
+				// Its length is not known, so nothing is of the lists behind it.
+				r.newer(at + int64(start))
+				r.labels.add(first+n, start, c.pos-1-start)
+				for n++; n < count && c.Len() > 0; n++ {
+					r.labels.add(first+n, c.pos, 0)
+					c.Skip(1)
+				}
+				return
+			}
 			if whole {
 				r.warn(at+int64(start), "LabelListBlock", err, int64(len(data)-start))
 			}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/collect"
+	"github.com/tracefix/tracefix/internal/load"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 	"github.com/tracefix/tracefix/internal/text"
@@ -39,7 +40,13 @@ func (g *nettraceReader) verdicts() []Verdict {
 	if c, ok := g.counterVerdict(); ok {
 		v = append(v, c)
 	}
-	return append(v, g.lossVerdict(), g.f.fileVerdict())
+	v = append(v, g.lossVerdict(), g.f.fileVerdict())
+	if g.r != nil {
+		if note := load.NewerNote(g.r.Stats()); note != "" {
+			v = append(v, Verdict{Topic: "note", State: Good, Text: note})
+		}
+	}
+	return v
 }
 
 // linux tells whether collect-linux recorded the trace.

@@ -467,6 +467,9 @@ func (l *loader) finish() {
 		l.tellRespelled(p.names.respelled)
 	}
 	m.Notes = append(m.Notes, l.images.notes()...)
+	if note := NewerNote(l.info.Stats); note != "" {
+		m.Notes = append(m.Notes, note)
+	}
 	if m.Untyped = l.types.Untyped(); m.Untyped {
 		m.Notes = append(m.Notes, profile.UntypedNote)
 		for _, p := range l.order {
@@ -574,4 +577,12 @@ func breaks(samples *profile.Samples, lists ...[]int64) []int64 {
 	}
 	slices.Sort(out) // samples may be late
 	return slices.Compact(out)
+}
+
+// NewerNote tells of what was passed over since a later version of the format may have added it; "" is nothing.
+func NewerNote(s nettrace.Stats) string {
+	if s.Newer == 0 {
+		return ""
+	}
+	return fmt.Sprintf("blocks or parts of unknown kinds were skipped: %d, the first at offset %d; a later version of the format may have added them: update tracefix", s.Newer, s.NewerOffset)
 }
