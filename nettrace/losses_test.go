@@ -113,3 +113,25 @@ func lossyV4(t *testing.T) []byte {
 	require.NoError(t, w.Close())
 	return out.Bytes()
 }
+
+// A Writer tells the losses of any number of threads.
+func TestAddLoss(t *testing.T) {
+	for _, version := range []int{4, 6} {
+		for threads := range 300 {
+			var out bytes.Buffer
+			w, err := NewWriter(&out, &Header{Version: version, Frequency: 1e9, PointerSize: 8, ProcessID: 42})
+			require.NoError(t, err)
+			for i := range threads {
+				w.AddLoss(uint64(i+1), 2)
+			}
+			require.NoError(t, w.Close())
+			r, err := NewReader(&out, warnings(t))
+			require.NoError(t, err)
+			var ev Event
+			require.Equal(t, io.EOF, r.Read(&ev))
+			if version == 6 { // in v4 what a thread without events numbers from is not known
+				require.EqualValues(t, 2*threads, r.Stats().Lost)
+			}
+		}
+	}
+}

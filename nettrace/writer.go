@@ -857,8 +857,9 @@ func (w *Writer) sequencePointV6(t int64) {
 	start := w.beginV6(kindSequencePoint)
 	w.out = binary.LittleEndian.AppendUint64(w.out, uint64(t))
 	w.out = append(w.out, 1, 0, 0, 0, 0, 0, 0, 0) // flush threads; those listed have lost events
-	at := len(w.out)
-	binary.LittleEndian.PutUint32(w.out[at-4:], w.appendLost())
+	at := len(w.out) - 4
+	n := w.appendLost()
+	binary.LittleEndian.PutUint32(w.out[at:], n)
 	w.endV6(start)
 	w.resetStacks()
 	w.labels.reset()
