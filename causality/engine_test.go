@@ -531,6 +531,21 @@ func TestTheSameStackIsNotTheSameWork(t *testing.T) {
 	assert.False(t, known)
 }
 
+// What changes the flow makes objects of its own, before it has done so.
+func TestWhatChangesTheFlowIsInNeither(t *testing.T) {
+	l := newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+	l.add(Event{Kind: ThreadMade, ID: l.id(1), Thread: 2, Task: 77}, frameTop, frameDispatch, frameRun, frameUser)
+	l.add(Event{Kind: ThreadBegins, Task: 77})
+	l.add(Event{Kind: Other}, frameTop, frameRun)
+	l.add(Event{Kind: Sample}, frameTop, frameRun, frameUser) // 5
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	a, known, _ := l.workAt(5)
+	assert.True(t, known)
+	assert.Same(t, l.acts[1], a)
+}
+
 func TestCutStacksAreAsWhatIsAroundThem(t *testing.T) {
 	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
 	run := func(behind ...stacks.FrameID) *lab {
