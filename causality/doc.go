@@ -22,11 +22,12 @@
 // A thread that was started in a flow begins in it, if its stack shows that it was given one.
 //
 // Task events add in which flow a task was queued or an await was begun, and when which thread
-// continued it. Otherwise work is attributed to the only open activity of those that the async
-// method was seen to work for (requests of one route, say) and that no other thread was seen to run
-// for. This is done only for methods for which the trace shows that the rule holds: at least twenty
-// stretches that events do attribute, 99 % of them as the rule would. What remains is not known,
-// and Segment.Known is false.
+// continued it. What was queued without its flow, its stack shows: nothing on it restores one.
+// Otherwise work is attributed to the only open activity of those that the async method was seen
+// to work for (requests of one route, say) and that no other thread was seen to run for. This is
+// done only for methods for which the trace shows that the rule holds: at least twenty stretches
+// that events do attribute, 99 % of them as the rule would. What remains is not known, and
+// Segment.Known is false.
 //
 // # What is not known
 //

@@ -495,11 +495,21 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		if top := t.top(); r == Plain && top.role == Dispatch && top.depth == d-1 {
 			r = Captured // what is queued is called by a method that is part of the pool's own in optimized code
 		}
+		if (r == Plain || r == Steps) && g.bare(t) {
+			t.scopes = append(t.scopes, scope{depth: d, role: Scoped, flow: t.scopes[len(t.scopes)-2].flow})
+		}
 		if r >= ThreadTop && r <= Scoped {
 			g.enter(t, d, r)
 		}
 	}
 	return left
+}
+
+// bare reports whether t is in a task that no flow was handed to: nothing between the method that
+// tells of the task and the task's own restores one. It runs in that of who runs it.
+func (g *Engine) bare(t *thread) bool {
+	top := t.top()
+	return top.explicit == WorkBegin && top.depth >= 0 && g.role(t.nodes[top.depth]) != Captured
 }
 
 // role returns the role of the innermost frame of a stack.

@@ -446,6 +446,33 @@ func TestATaskContinuesInTheFlowInWhichItWasMade(t *testing.T) {
 }
 
 // Whoever asks to be told that the flow changes is called while it does.
+// What is queued while ExecutionContext.SuppressFlow holds is called by nothing that hands it a flow.
+func TestATaskThatWasMadeWithoutAFlowIsForNobody(t *testing.T) {
+	for name, c := range map[string]struct {
+		stack []stacks.FrameID
+		want  int
+	}{
+		"with":         {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameRun, frameInside, frameUser}, 1},
+		"without":      {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameUser}, 0},
+		"async":        {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameMoveNext}, 0},
+		"not there":    {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameInside}, 1},
+		"one of later": {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameUser, frameRun, frameUser}, -1},
+	} {
+		l := newLab(t)
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+		l.add(Event{Kind: TaskReady, ID: l.id(1), Task: 7, Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+		l.add(Event{Kind: Idle})
+		l.add(Event{Kind: WorkBegin, Task: 7}, frameTop, frameDispatch, frameInside, frameTracing)
+		l.add(Event{Kind: Sample}, c.stack...) // 5
+		l.add(Event{Kind: WorkEnd}, frameTop, frameDispatch, frameInside, frameTracing)
+		l.add(Event{Kind: Idle})
+		l.g.Finish()
+		a, known, _ := l.workAt(5)
+		assert.Equal(t, c.want >= 0, known, name)
+		assert.Same(t, l.acts[c.want], a, name)
+	}
+}
+
 func TestWhoIsToldThatTheFlowChangesIsInNeither(t *testing.T) {
 	l := newLab(t)
 	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
