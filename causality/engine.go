@@ -549,10 +549,18 @@ func (g *Engine) over(t *thread, depth int) bool {
 }
 
 // renew takes the innermost scope for another call at the same place, which is over again where it
-// is none yet.
+// is none yet. So is the one around it that ended with a call of the one before: it ends once.
 func (g *Engine) renew(t *thread, over bool) {
 	old, nodes := *t.top(), t.nodes
 	t.nodes, t.scopes = t.nodes[:old.depth], t.scopes[:len(t.scopes)-1]
+	if around := t.top(); around.role == Captured {
+		for d := around.depth + 1; d < old.depth; d++ {
+			if g.role(nodes[d]) == Resumes && g.completes(t, d) {
+				g.renew(t, over)
+				break
+			}
+		}
+	}
 	g.enter(t, old.depth, old.role)
 	t.nodes, t.top().over = nodes, over
 }
@@ -577,7 +585,7 @@ func (g *Engine) completes(t *thread, d int) bool {
 	switch g.role(t.nodes[d]) {
 	case Completes:
 		return true
-	case Follows:
+	case Follows, Resumes:
 		return d > 0 && g.role(t.nodes[d-1]) == Steps
 	}
 	return false

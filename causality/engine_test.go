@@ -37,6 +37,7 @@ const (
 	framePark
 	frameLibrary
 	frameMoveOther
+	frameResumes
 )
 
 var frameRoles = map[stacks.FrameID]Role{
@@ -44,6 +45,7 @@ var frameRoles = map[stacks.FrameID]Role{
 	frameTracing: Tracing, frameSleep: Sleeps, frameMonitor: Locks, frameTaskWait: Waits,
 	frameMoveNext: Steps, frameRunContinuations: Follows, frameInside: Inside,
 	frameRunInline: AtOnce, frameTurns: Turns, framePark: Parks, frameLibrary: Library, frameMoveOther: Steps,
+	frameResumes: Resumes,
 }
 
 // A lab runs an Engine on events that a test writes down.
@@ -281,6 +283,41 @@ func TestWhoAwaitsIsInTheFlowOfOptimizedCodeThatEnds(t *testing.T) {
 	}
 }
 
+// Who awaits a ValueTask is called by the method that ends, with nothing in between that says so.
+func TestWhoAwaitsAValueTaskIsInTheFlowOfWhatEnds(t *testing.T) {
+	for caller, want := range map[stacks.FrameID]bool{frameMoveNext: true, frameOther: false} {
+		l := newLab(t)
+		item := []stacks.FrameID{frameTop, frameDispatch, frameRun, caller}
+		further := []stacks.FrameID{frameTop, frameDispatch, frameRun, caller + 100}
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameUser)
+		l.add(Event{Kind: Idle})
+		l.add(Event{Kind: Sample}, append(item, frameUser)...) // 3: goes on, nothing tells for whom
+		l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(further, frameResumes, frameRun, frameUser)...)
+		l.add(Event{Kind: Idle})
+		l.g.Finish()
+		_, known, _ := l.workAt(3)
+		assert.Equal(t, want, known)
+	}
+}
+
+// A ValueTask ends once: the second one that awaits at the place of the first awaits another one.
+func TestAnotherThatAwaitsAValueTaskAwaitsAnotherOne(t *testing.T) {
+	l := newLab(t)
+	reads := []stacks.FrameID{frameTop, frameDispatch, frameInside, frameRun, frameMoveNext, frameResumes, frameRun, frameMoveOther}
+	for n := range uint32(2) {
+		l.add(Event{Kind: Start, ID: l.id(n + 1), Name: "Request", Thread: 2}, frameTop, frameUser)
+	}
+	l.add(Event{Kind: Other, ID: l.id(1)}, append(reads, frameTracing)...)
+	l.add(Event{Kind: Stop, ID: l.id(1), Name: "Request"}, append(reads, frameSetResult, frameRun, frameUser)...)
+	l.add(Event{Kind: Sample}, append(reads, frameUser)...) // 5
+	l.add(Event{Kind: Other, ID: l.id(2)}, append(reads, frameUser+100)...)
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	a, known, _ := l.workAt(5)
+	assert.True(t, known)
+	assert.Same(t, l.acts[2], a)
+}
+
 // A thread that was not told to leave the flow behind runs in the one in which it was made, as does
 // a task that has one for itself.
 func TestAThreadIsForWhoMadeIt(t *testing.T) {
@@ -409,6 +446,33 @@ func TestTaskEventsTellTheFlow(t *testing.T) {
 	assert.Nil(t, a)
 }
 
+// What is queued while ExecutionContext.SuppressFlow holds is called by nothing that hands it a flow.
+func TestATaskThatWasMadeWithoutAFlowIsForNobody(t *testing.T) {
+	for name, c := range map[string]struct {
+		stack []stacks.FrameID
+		want  int
+	}{
+		"with":         {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameRun, frameInside, frameUser}, 1},
+		"without":      {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameUser}, 0},
+		"async":        {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameMoveNext}, 0},
+		"not there":    {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameInside}, 1},
+		"one of later": {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameUser, frameRun, frameUser}, -1},
+	} {
+		l := newLab(t)
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+		l.add(Event{Kind: TaskReady, ID: l.id(1), Task: 7, Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+		l.add(Event{Kind: Idle})
+		l.add(Event{Kind: WorkBegin, Task: 7}, frameTop, frameDispatch, frameInside, frameTracing)
+		l.add(Event{Kind: Sample}, c.stack...) // 5
+		l.add(Event{Kind: WorkEnd}, frameTop, frameDispatch, frameInside, frameTracing)
+		l.add(Event{Kind: Idle})
+		l.g.Finish()
+		a, known, _ := l.workAt(5)
+		assert.Equal(t, c.want >= 0, known, name)
+		assert.Same(t, l.acts[c.want], a, name)
+	}
+}
+
 // What ContinueWith made runs in the flow in which it was made, and not in that of who ends the
 // task before it: a timer, say.
 func TestATaskContinuesInTheFlowInWhichItWasMade(t *testing.T) {
@@ -446,33 +510,6 @@ func TestATaskContinuesInTheFlowInWhichItWasMade(t *testing.T) {
 }
 
 // Whoever asks to be told that the flow changes is called while it does.
-// What is queued while ExecutionContext.SuppressFlow holds is called by nothing that hands it a flow.
-func TestATaskThatWasMadeWithoutAFlowIsForNobody(t *testing.T) {
-	for name, c := range map[string]struct {
-		stack []stacks.FrameID
-		want  int
-	}{
-		"with":         {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameRun, frameInside, frameUser}, 1},
-		"without":      {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameUser}, 0},
-		"async":        {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameMoveNext}, 0},
-		"not there":    {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameInside}, 1},
-		"one of later": {[]stacks.FrameID{frameTop, frameDispatch, frameInside, frameUser, frameRun, frameUser}, -1},
-	} {
-		l := newLab(t)
-		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
-		l.add(Event{Kind: TaskReady, ID: l.id(1), Task: 7, Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
-		l.add(Event{Kind: Idle})
-		l.add(Event{Kind: WorkBegin, Task: 7}, frameTop, frameDispatch, frameInside, frameTracing)
-		l.add(Event{Kind: Sample}, c.stack...) // 5
-		l.add(Event{Kind: WorkEnd}, frameTop, frameDispatch, frameInside, frameTracing)
-		l.add(Event{Kind: Idle})
-		l.g.Finish()
-		a, known, _ := l.workAt(5)
-		assert.Equal(t, c.want >= 0, known, name)
-		assert.Same(t, l.acts[c.want], a, name)
-	}
-}
-
 func TestWhoIsToldThatTheFlowChangesIsInNeither(t *testing.T) {
 	l := newLab(t)
 	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
@@ -492,6 +529,21 @@ func TestWhoIsToldThatTheFlowChangesIsInNeither(t *testing.T) {
 	a, known, _ := l.workAt(9)
 	assert.True(t, known)
 	assert.Nil(t, a, "an event of the item before")
+}
+
+// What changes the flow makes objects of its own, before it has done so.
+func TestWhatChangesTheFlowIsInNeither(t *testing.T) {
+	l := newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+	l.add(Event{Kind: ThreadMade, ID: l.id(1), Thread: 2, Task: 77}, frameTop, frameDispatch, frameRun, frameUser)
+	l.add(Event{Kind: ThreadBegins, Task: 77})
+	l.add(Event{Kind: Other}, frameTop, frameRun)
+	l.add(Event{Kind: Sample}, frameTop, frameRun, frameUser) // 5
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	a, known, _ := l.workAt(5)
+	assert.True(t, known)
+	assert.Same(t, l.acts[1], a)
 }
 
 // Of two requests that the pool runs one behind the other through the same middleware only the
@@ -556,21 +608,6 @@ func TestTheSameStackIsNotTheSameWork(t *testing.T) {
 	l.g.Finish()
 	_, known, _ := l.workAt(4)
 	assert.False(t, known)
-}
-
-// What changes the flow makes objects of its own, before it has done so.
-func TestWhatChangesTheFlowIsInNeither(t *testing.T) {
-	l := newLab(t)
-	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
-	l.add(Event{Kind: ThreadMade, ID: l.id(1), Thread: 2, Task: 77}, frameTop, frameDispatch, frameRun, frameUser)
-	l.add(Event{Kind: ThreadBegins, Task: 77})
-	l.add(Event{Kind: Other}, frameTop, frameRun)
-	l.add(Event{Kind: Sample}, frameTop, frameRun, frameUser) // 5
-	l.add(Event{Kind: Idle})
-	l.g.Finish()
-	a, known, _ := l.workAt(5)
-	assert.True(t, known)
-	assert.Same(t, l.acts[1], a)
 }
 
 func TestCutStacksAreAsWhatIsAroundThem(t *testing.T) {

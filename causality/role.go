@@ -14,6 +14,7 @@ type Role uint8
 const (
 	Plain     Role = iota
 	Library        // of the framework, or a work item's own method: where the pool calls it no flow was handed to it
+	Resumes        // goes on with an async method that awaited
 	Steps          // of an async method: what it does from one await to the next
 	ThreadTop      // the outermost method of a thread that no flow was handed to
 	Dispatch       // takes one work item after the other from the pool
@@ -40,6 +41,9 @@ func RoleOf(name string) Role {
 	}
 	if i := strings.IndexByte(name, '('); i >= 0 {
 		name = name[:i]
+	}
+	if strings.HasSuffix(name, "].MoveNext") && strings.Contains(name, "StateMachineBox`1[") {
+		return Resumes
 	}
 	if strings.HasSuffix(name, ".MoveNext") && (strings.Contains(name, ">d") || strings.Contains(name, "VB$StateMachine_")) {
 		return Steps
