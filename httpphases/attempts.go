@@ -402,7 +402,7 @@ func (b *Builder) connectionEstablished(p *process, th *thread, e *Event, r *req
 		}
 		tls := a.lastTLS()
 		switch {
-		case a.failed():
+		case a.failed(), tls != nil && tls.open() && (r == nil || a.owner != r):
 			continue
 		case secure && tls != nil && tls.closed(), !secure && e.HasConn && tls == nil && a.connected():
 			s += 4

@@ -322,3 +322,47 @@ func TestConnectWithoutIDs(t *testing.T) {
 		})
 	}
 }
+
+// withoutIDs returns what takes an event, 1 ms behind the one before, and what ends them.
+func withoutIDs() (step func(uint64, httpphases.Kind, httpphases.Event), finish func() []*httpphases.Request) {
+	var rows []*httpphases.Request
+	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows = append(rows, r) }})
+	now := int64(0)
+	step = func(thread uint64, k httpphases.Kind, e httpphases.Event) {
+		now += 1e6
+		e.Kind, e.Time, e.Thread = k, now, thread
+		b.Add(&e)
+	}
+	return step, func() []*httpphases.Request {
+		b.Finish(now)
+		return rows
+	}
+}
+
+// A connection is not that of an attempt whose handshake has not ended: without ids that of a
+// request that gave up never does.
+func TestConnectionBesideAnOpenHandshake(t *testing.T) {
+	step, finish := withoutIDs()
+	step(1, httpphases.RequestStart, httpphases.Event{Scheme: "https", Host: "secure", Port: 443, Text: "/", Major: 1, Minor: 1})
+	step(1, httpphases.ConnectStart, httpphases.Event{Text: "127.0.0.1:443"})
+	step(1, httpphases.ConnectStop, httpphases.Event{})
+	step(1, httpphases.HandshakeStart, httpphases.Event{Host: "secure"})
+	step(1, httpphases.RequestLeftQueue, httpphases.Event{Millis: 3, Major: 1, Minor: 1})
+	step(1, httpphases.RequestFailed, httpphases.Event{Text: "The operation was canceled."})
+	step(1, httpphases.RequestStop, httpphases.Event{Status: -1, HasStatus: true})
+	step(1, httpphases.RequestStart, httpphases.Event{Scheme: "http", Host: "plain", Port: 80, Text: "/", Major: 1, Minor: 1})
+	step(2, httpphases.ConnectStart, httpphases.Event{Text: "127.0.0.1:1080"})
+	step(2, httpphases.ConnectStop, httpphases.Event{})
+	step(1, httpphases.ConnectionEstablished, httpphases.Event{Conn: 1, HasConn: true, Scheme: "http", Host: "plain", Port: 80, Major: 1, Minor: 1})
+	step(1, httpphases.RequestLeftQueue, httpphases.Event{Millis: 3, Major: 1, Minor: 1})
+	step(1, httpphases.RequestHeadersStart, httpphases.Event{Conn: 1, HasConn: true})
+	step(1, httpphases.RequestHeadersStop, httpphases.Event{})
+	step(1, httpphases.ResponseHeadersStart, httpphases.Event{})
+	step(1, httpphases.ResponseHeadersStop, httpphases.Event{Status: 200, HasStatus: true})
+	step(1, httpphases.RequestStop, httpphases.Event{Status: 200, HasStatus: true})
+	rows := finish()
+	require.Len(t, rows, 2)
+	assert.Empty(t, rows[1].Missing)
+	assert.Equal(t, httpphases.OK, rows[1].Outcome)
+	assert.True(t, slices.ContainsFunc(rows[1].Phases, func(p httpphases.Phase) bool { return p.Name == httpphases.Connect }))
+}
