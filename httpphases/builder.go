@@ -1145,8 +1145,9 @@ func (b *Builder) emit(p *process, r *request) {
 	if len(row.Missing) > 0 {
 		b.stats.Lost++
 		// What is missing here can be missing elsewhere. (The beginning of a trace
-		// cuts requests without anything being lost.)
-		b.lossy = b.lossy || !r.headless
+		// cuts requests without anything being lost, and without ids another
+		// request may have it.)
+		b.lossy = b.lossy || !r.headless && !r.idless
 	}
 	// What remains is there for late events of its attempts.
 	for _, h := range r.hops {

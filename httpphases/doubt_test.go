@@ -366,3 +366,19 @@ func TestConnectionBesideAnOpenHandshake(t *testing.T) {
 	assert.Equal(t, httpphases.OK, rows[1].Outcome)
 	assert.True(t, slices.ContainsFunc(rows[1].Phases, func(p httpphases.Phase) bool { return p.Name == httpphases.Connect }))
 }
+
+// Without ids what a request lacks may have been taken for that of another one: it is no sign that
+// the trace lost events.
+func TestWhatIsMissingWithoutIDs(t *testing.T) {
+	step, finish := withoutIDs()
+	for _, k := range []httpphases.Kind{httpphases.RequestContentStart, httpphases.ResponseContentStart} {
+		step(1, httpphases.RequestStart, httpphases.Event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1})
+		step(1, k, httpphases.Event{})
+		step(1, k+1, httpphases.Event{})
+		step(1, httpphases.RequestStop, httpphases.Event{Status: 200, HasStatus: true})
+	}
+	rows := finish()
+	require.Len(t, rows, 2)
+	assert.Equal(t, httpphases.Incomplete, rows[0].Outcome)
+	assert.Equal(t, httpphases.OK, rows[1].Outcome, "a handler of the program's own answered it")
+}
