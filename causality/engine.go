@@ -632,7 +632,7 @@ func (g *Engine) evidence(t *thread, e *Event) {
 		id = e.Related
 	}
 	// While the flow changes the id is of the one before, of the one behind, or of none.
-	if !g.hasIDs || e.Stack != 0 && !e.Cut && (g.role(e.Stack) == Captured || g.shows(t, Turns)) {
+	if !g.hasIDs || e.Stack != 0 && !e.Cut && (id.IsZero() && g.role(e.Stack) == Captured || g.shows(t, Turns)) {
 		return
 	}
 	var a *Activity

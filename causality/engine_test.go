@@ -531,19 +531,24 @@ func TestWhoIsToldThatTheFlowChangesIsInNeither(t *testing.T) {
 	assert.Nil(t, a, "an event of the item before")
 }
 
-// What changes the flow makes objects of its own, before it has done so.
-func TestWhatChangesTheFlowIsInNeither(t *testing.T) {
-	l := newLab(t)
-	l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
-	l.add(Event{Kind: ThreadMade, ID: l.id(1), Thread: 2, Task: 77}, frameTop, frameDispatch, frameRun, frameUser)
-	l.add(Event{Kind: ThreadBegins, Task: 77})
-	l.add(Event{Kind: Other}, frameTop, frameRun)
-	l.add(Event{Kind: Sample}, frameTop, frameRun, frameUser) // 5
-	l.add(Event{Kind: Idle})
-	l.g.Finish()
-	a, known, _ := l.workAt(5)
-	assert.True(t, known)
-	assert.Same(t, l.acts[1], a)
+// What changes the flow makes objects of its own before it has done so, and has its callback
+// compiled behind that.
+func TestWhatChangesTheFlowMayNotHaveDoneSo(t *testing.T) {
+	for _, of := range [][]uint32{nil, {2}} {
+		l := newLab(t)
+		for n := range uint32(2) {
+			l.add(Event{Kind: Start, ID: l.id(n + 1), Name: "Request", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+		}
+		l.add(Event{Kind: ThreadMade, ID: l.id(1), Thread: 2, Task: 77}, frameTop, frameDispatch, frameRun, frameUser)
+		l.add(Event{Kind: ThreadBegins, Task: 77})
+		l.add(Event{Kind: Other, ID: l.id(of...)}, frameTop, frameRun)
+		l.add(Event{Kind: Sample}, frameTop, frameRun, frameUser) // 6
+		l.add(Event{Kind: Idle})
+		l.g.Finish()
+		a, known, _ := l.workAt(6)
+		assert.True(t, known)
+		assert.Same(t, l.acts[1+len(of)], a)
+	}
 }
 
 // Of two requests that the pool runs one behind the other through the same middleware only the
