@@ -254,7 +254,7 @@ func (g *Engine) Add(e *Event) {
 	if e.Kind == Sample && g.again(t, e) {
 		return
 	}
-	flowBefore, stateBefore := t.top().flow, t.state
+	flowBefore, stateBefore, made := t.top().flow, t.state, t.made
 	for n := len(t.blocks) - 1; n >= 0 && t.blocks[n].end != HandleEnd && g.gaveUp(&t.blocks[n], e); n-- {
 		t.blocks = t.blocks[:n]
 	}
@@ -281,6 +281,9 @@ func (g *Engine) Add(e *Event) {
 		g.hasIDs = true
 	}
 	during := t.top().flow
+	if made != nil && during == made {
+		flowBefore = made // it began in it
+	}
 	if e.Kind == WorkEnd || e.Kind == StepEnd {
 		g.end(t, e) // written behind the work, in the flow around it
 	}

@@ -343,6 +343,13 @@ func TestAThreadIsForWhoMadeIt(t *testing.T) {
 		assert.Equal(t, c.known, known, name)
 		if known {
 			assert.Same(t, l.acts[1], a, name)
+			ran := int64(0)
+			for _, v := range l.out {
+				if v.Thread == 1 && v.Activity == a && v.To <= 5e6 {
+					ran += v.To - v.From
+				}
+			}
+			assert.EqualValues(t, 2e6, ran, "%s: from its beginning on", name)
 		}
 		_, known, _ = l.workAt(8)
 		assert.False(t, known, name)
