@@ -169,7 +169,7 @@ func (q *asked) reaches(c *httpphases.ServerRequest) bool {
 func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) {
 	made, byID, byPath := sides(rows, of)
 	p := newPairs(made, byPath)
-	free := untakenOf(made, byID, byPath, p)
+	free, gaveUp := untakenOf(made, byID, byPath, p), gaveUpOf(made, byID)
 	settled := map[int]*httpphases.ServerRequest{} // by id: nil while those that asked wait for it
 	waiting := map[int][]R{}
 	sorted := make([]R, 0, len(rows))
@@ -186,7 +186,10 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 			if s = byID[r.Server]; s == nil {
 				q := asking(r)
 				if s = p.by[r.ID]; s == nil {
-					s = p.theOnly(&q, free[q.path])
+					if s = p.theOnly(&q, free[q.path]); s != nil && q.gaveUp && p.rivals(gaveUp[q.path], &q, s) {
+						s = nil
+					}
+					p.by[r.ID] = s
 				}
 				r.Why.ServerGuessed = s != nil
 			}
@@ -266,6 +269,40 @@ func untakenOf(made []*httpphases.Request, byID map[int]*httpphases.ServerReques
 		}
 	}
 	return free
+}
+
+// gaveUpOf returns what tells who served those that gave up and of which no id tells it, by path and
+// in the order of their start; end is when the last of those up to each one did.
+func gaveUpOf(made []*httpphases.Request, byID map[int]*httpphases.ServerRequest) map[string][]asked {
+	by := map[string][]asked{}
+	for _, r := range made {
+		if q := asking(r); q.gaveUp && byID[r.Server] == nil {
+			by[q.path] = append(by[q.path], q)
+		}
+	}
+	for _, l := range by {
+		sort.SliceStable(l, func(i, k int) bool { return l[i].from < l[k].from })
+		for i := range l {
+			if l[i].end = l[i].answered; i > 0 {
+				l[i].end = max(l[i].end, l[i-1].end)
+			}
+		}
+	}
+	return by
+}
+
+// rivals reports whether another one of those that gave up may have asked for s: q may then be one
+// that was never served, or not yet when it gave up.
+func (p *Pairs) rivals(gaveUp []asked, q *asked, s *httpphases.ServerRequest) bool {
+	i := sort.Search(len(gaveUp), func(i int) bool { return gaveUp[i].from > s.Start })
+	for looks := 0; i > 0 && gaveUp[i-1].end >= s.Start; looks++ {
+		i--
+		o := &gaveUp[i]
+		if looks == maxServed || o.request != q.request && p.by[o.request] == nil && o.began(s) && p.allows(o, s) {
+			return true
+		}
+	}
+	return false
 }
 
 func take(free map[string]*untaken, s *httpphases.ServerRequest) {

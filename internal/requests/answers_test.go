@@ -80,6 +80,8 @@ func TestSettle(t *testing.T) {
 		"gave up":                 {[]row{made(1, "/a", 0, 10, canceled), served(2, "/a", 1, 90)}, []int{2, 1}, 2},
 		"one of two":              {[]row{made(1, "/a", 0, 10, canceled), served(2, "/a", 1, 90), served(3, "/a", 2, 91)}, []int{1, 2, 3}, 0},
 		"the other is taken":      {[]row{served(3, "/a", 2, 8), made(4, "/a", 1, 9, nil), made(1, "/a", 0, 10, canceled), served(2, "/a", 1, 90)}, []int{3, 4, 2, 1}, 2},
+		"another gave up, too":    {[]row{made(4, "/a", 0, 9, canceled), made(1, "/a", 0, 10, canceled), served(2, "/a", 1, 90)}, []int{4, 1, 2}, 0},
+		"another had given up":    {[]row{made(4, "/a", 0, 3, canceled), made(1, "/a", 2, 10, canceled), served(2, "/a", 4, 90)}, []int{4, 2, 1}, 2},
 		"gave up, not sent":       {[]row{made(1, "/a", 0, 10, func(r *httpphases.Request) { canceled(r); r.Phases = nil }), served(2, "/a", 1, 90)}, []int{1, 2}, 0},
 		"began before it is sent": {[]row{made(1, "/a", 5, 10, nil), served(2, "/a", 5, 9)}, []int{1, 2}, 0},
 		"the last hop": {[]row{served(2, "/a", 1, 2), served(3, "/b", 6, 9), made(1, "/a", 0, 10, func(r *httpphases.Request) {
