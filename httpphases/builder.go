@@ -477,8 +477,10 @@ func (b *Builder) handle(e *Event) {
 		return
 	case ConnectionClosed:
 		if e.HasConn {
-			if c := p.conns[e.Conn]; c != nil && c.user != nil && c.user.open && th.last == nil {
-				th.last, th.at = c.user, e.Time
+			if c := p.conns[e.Conn]; c != nil {
+				if c.closed = true; c.user != nil && c.user.open && th.last == nil {
+					th.last, th.at = c.user, e.Time
+				}
 			}
 			delete(p.conns, e.Conn)
 		}

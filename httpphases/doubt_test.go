@@ -382,3 +382,28 @@ func TestWhatIsMissingWithoutIDs(t *testing.T) {
 	assert.Equal(t, httpphases.Incomplete, rows[0].Outcome)
 	assert.Equal(t, httpphases.OK, rows[1].Outcome, "a handler of the program's own answered it")
 }
+
+// Without ids the connection that was closed tells which of two requests gave up, and which one is
+// answered.
+func TestWhoseConnectionIsClosedWithoutIDs(t *testing.T) {
+	for closed := range int64(3) {
+		step, finish := withoutIDs()
+		for n := range int64(3) {
+			step(1, httpphases.RequestStart, httpphases.Event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1})
+			step(1, httpphases.RequestHeadersStart, httpphases.Event{Conn: n, HasConn: true})
+			step(1, httpphases.RequestHeadersStop, httpphases.Event{})
+		}
+		step(2, httpphases.ConnectionClosed, httpphases.Event{Conn: closed, HasConn: true})
+		step(3, httpphases.ResponseHeadersStart, httpphases.Event{})
+		step(3, httpphases.ResponseHeadersStop, httpphases.Event{Status: 200, HasStatus: true})
+		step(3, httpphases.RequestStop, httpphases.Event{Status: 200, HasStatus: true})
+		step(4, httpphases.RequestFailed, httpphases.Event{Text: "The operation was canceled."})
+		step(4, httpphases.RequestStop, httpphases.Event{Status: -1, HasStatus: true})
+		rows := finish()
+		require.Len(t, rows, 3)
+		assert.Equal(t, httpphases.OK, rows[0].Outcome)
+		assert.NotEqual(t, closed, rows[0].Connection.ID)
+		assert.Equal(t, httpphases.Canceled, rows[1].Outcome)
+		assert.Equal(t, closed, rows[1].Connection.ID)
+	}
+}

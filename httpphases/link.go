@@ -177,6 +177,7 @@ func (b *Builder) match(p *process, e *Event, l []*request) (*request, bool) {
 	case 1:
 		return fit[0], false
 	}
+	fit = cutOff(fit, e.Kind)
 	th := p.thread(e.Thread)
 	has := func(r *request) bool {
 		for _, x := range fit {
@@ -259,6 +260,26 @@ func (b *Builder) match(p *process, e *Event, l []*request) (*request, bool) {
 		}
 	}
 	return best, false
+}
+
+// cutOff leaves in l those that an event may be of, as far as it tells whether a connection is
+// closed: whose is gets no answer any more, and fails. It leaves all if that is none.
+func cutOff(l []*request, k Kind) []*request {
+	if k != RequestFailed && k != ResponseHeadersStart {
+		return l
+	}
+	n := 0
+	for i, r := range l {
+		x := r.hop().last()
+		if is := x != nil && x.conn != nil && x.conn.closed && !r.body.closed(); is == (k == RequestFailed) {
+			l[n], l[i] = r, l[n]
+			n++
+		}
+	}
+	if n == 0 {
+		return l
+	}
+	return l[:n]
 }
 
 // queuedNow reports whether the current hop has left the queue already.

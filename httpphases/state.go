@@ -150,6 +150,7 @@ type connection struct {
 	attempt      *attempt
 	used         bool
 	seen         bool // an exchange on it is in the trace
+	closed       bool
 	proxy        string
 	tls          int32
 	peerPort     int
