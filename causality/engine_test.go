@@ -831,7 +831,7 @@ func TestAnyEvents(t *testing.T) {
 			}
 			var frames []stacks.FrameID
 			for range rng.IntN(8) {
-				frames = append(frames, frameTop+rng.Uint32N(11)+100*rng.Uint32N(2))
+				frames = append(frames, frameTop+rng.Uint32N(uint32(frameResumes))+100*rng.Uint32N(2))
 			}
 			l.now += rng.Int64N(3) * 1e6
 			e.Time, e.Process = l.now, 1
