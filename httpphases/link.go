@@ -262,8 +262,8 @@ func (b *Builder) match(p *process, e *Event, l []*request) (*request, bool) {
 	return best, false
 }
 
-// cutOff leaves in l those that an event may be of, as far as it tells whether a connection is
-// closed: whose is gets no answer any more, and fails. It leaves all if that is none.
+// cutOff leaves in l those that an event may be of, given which connections are closed: a request
+// on a closed one gets no answer any more, and fails. It leaves all if that is none.
 func cutOff(l []*request, k Kind) []*request {
 	if k != RequestFailed && k != ResponseHeadersStart {
 		return l
