@@ -20,7 +20,8 @@ import (
 // has them all, so what it misses is what an earlier stack shows above the same place.
 //
 //  1. The method that writes an event of a kind is its marker: the innermost frame of the
-//     event's own stack that is not part of the writing.
+//     event's own stack that is not part of the writing. Optimized code compiles it into its
+//     caller, which is a marker then too, but only at the call sites where it was (task_markers.go).
 //  2. For every thread the list of what has begun and not ended is kept, and for each of it
 //     the frames above its marker, as soon as a whole stack shows them.
 //  3. The markers in a cut stack are those that began last. From the innermost one whose
@@ -137,9 +138,12 @@ func newResolver(p *profile.Profile, threads []*profile.Thread) *resolver {
 	for _, t := range threads {
 		r.findMarkers(t)
 	}
+	r.findMarks()
 	r.findOuter()
 	if r.events.end == none {
 		r.awaiter = awaiters(r.frames, threads)
+	} else {
+		r.findSites(p, threads)
 	}
 	return r
 }

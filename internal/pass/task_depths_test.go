@@ -29,6 +29,8 @@ type program struct {
 	drop  map[profile.TaskKind]bool
 	bare  bool // events have no stacks
 	busy  bool // methods go on when those that they resumed have returned
+	// optimized: some code has the method that begins work in it, which in other code it calls
+	optimized bool
 }
 
 func newProgram(t testing.TB, seed uint64, limit int) *program {
@@ -95,12 +97,18 @@ func (g *program) event(kind profile.TaskKind, task, other uint32) {
 
 // resume runs n methods that await each other, each resumed by the one before.
 func (g *program) resume(n int, tasks []uint32) {
-	const box, body, set, run = "Core!Box`1[App+<Same>d__1].MoveNext(class Thread)", "App!App+<Same>d__1.MoveNext()", "Core!Builder.SetResult()", "Core!Task.RunContinuations()"
-	task := tasks[0]
-	g.call(box, 0)
+	const body, set, run, output = "App!App+<Same>d__1.MoveNext()", "Core!Builder.SetResult()", "Core!Task.RunContinuations()", "Core!Awaiter+<>c.<Output>b__1()"
+	task, box, site := tasks[0], "Core!Box`1[App+<Same>d__1].MoveNext(class Thread)", 0
+	if inlined := g.optimized && g.stack[len(g.stack)-1] == g.frame(output, 1) && g.r.IntN(2) == 0; inlined {
+		box, site = output, 10
+		g.move(box, site)
+	} else {
+		g.call(box, site)
+	}
+	depth := len(g.stack)
 	g.sample()
 	g.event(profile.TaskBegins, task, 2)
-	g.move(box, 1)
+	g.move(box, site+1)
 	g.call(body, 0)
 	g.sample()
 	if g.r.IntN(3) == 0 {
@@ -116,11 +124,11 @@ func (g *program) resume(n int, tasks []uint32) {
 		g.call(run, 0)
 		g.event(profile.TaskBegins, task, 0)
 		g.move(run, 1)
-		g.call("Core!Awaiter+<>c.<Output>b__1()", 0)
+		g.call(output, 0)
 		g.event(profile.TaskResumes, task, 0)
-		g.move("Core!Awaiter+<>c.<Output>b__1()", 1)
+		g.move(output, 1)
 		g.resume(n-1, tasks[1:])
-		g.move("Core!Awaiter+<>c.<Output>b__1()", 2)
+		g.move(output, 2)
 		g.event(profile.TaskResumed, task, 0)
 		g.ret()
 		g.ret() // by a tail call: the end is told by the caller
@@ -132,12 +140,15 @@ func (g *program) resume(n int, tasks []uint32) {
 		}
 	}
 	g.ret()
-	g.move(box, 2)
+	require.Len(g.t, g.stack, depth)
+	g.move(box, site+2)
 	g.event(profile.TaskEnds, 0, 2)
 	if g.busy {
 		g.sample()
 	}
-	g.ret()
+	if site == 0 {
+		g.ret()
+	}
 }
 
 // run starts a chain of n methods, then resumes it.
@@ -214,6 +225,19 @@ func TestResolve(t *testing.T) {
 				g.check(tt.least)
 			})
 		}
+	}
+}
+
+// A method that has another one compiled into it begins what that would only where it calls what
+// that calls.
+func TestResolveOptimizedCode(t *testing.T) {
+	for seed := range uint64(20) {
+		g := newProgram(t, seed, 30)
+		g.optimized, g.busy = true, seed%2 == 0
+		for range 8 {
+			g.run(2 + g.r.IntN(30))
+		}
+		g.check(0.9)
 	}
 }
 

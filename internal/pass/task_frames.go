@@ -10,6 +10,7 @@ import (
 type frames struct {
 	tab   *profile.Table
 	roles []role            // by method
+	marks []bool            // by frame: it is a marker
 	outer []profile.StackID // by stack: the innermost marker in its callers
 }
 
@@ -56,20 +57,24 @@ func (f *frames) writer(s profile.StackID) profile.StackID {
 
 func (f *frames) setMarker(m profile.MethodID) { f.roles[m] |= marker }
 
+// findMarks fills marks with all frames of markers.
+func (f *frames) findMarks() {
+	f.marks = make([]bool, f.tab.Frames())
+	for i := range f.marks {
+		f.marks[i] = f.roles[f.tab.Method(profile.FrameID(i))]&marker != 0
+	}
+}
+
 // findOuter fills outer. All stacks at once take less time than each when it is asked for: callers
 // come first.
 func (f *frames) findOuter() {
-	marks := make([]bool, f.tab.Frames()) // by frame: methods are further away
-	for i := range marks {
-		marks[i] = f.roles[f.tab.Method(profile.FrameID(i))]&marker != 0
-	}
 	f.outer = make([]profile.StackID, f.tab.Len())
 	for s := 1; s < len(f.outer); s++ {
 		up := f.tab.Parent(profile.StackID(s))
 		if up == 0 {
 			continue
 		}
-		if marks[f.tab.Frame(up)] {
+		if f.marks[f.tab.Frame(up)] {
 			f.outer[s] = up
 		} else {
 			f.outer[s] = f.outer[up]
@@ -83,7 +88,7 @@ func (r *resolver) markersOf(s profile.StackID) {
 	if r.outer == nil || s == 0 {
 		return
 	}
-	if r.roles[r.tab.Method(r.tab.Frame(s))]&marker == 0 {
+	if !r.marks[r.tab.Frame(s)] {
 		s = r.outer[s]
 	}
 	for ; s != 0; s = r.outer[s] {

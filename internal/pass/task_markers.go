@@ -1,0 +1,117 @@
+package pass
+
+import "github.com/tracefix/tracefix/profile"
+
+// A siteFinder finds the call sites at which methods are markers. A method into which one that writes
+// events was compiled is one only where it waits for what that calls: at other sites, and in code
+// that was compiled otherwise, it calls the other one, or has written nothing yet.
+//
+// A whole stack tells. What has begun and not ended stands on it, and the frames above each of these
+// are those of the event's own stack: the frame below them is a marker, and any other one of its
+// method is none.
+type siteFinder struct {
+	*resolver
+	open []begun // on the current thread, outermost first
+	lost bool    // some of what has begun, or all that tells where it stands
+	says []int   // by frame: how many stacks say that it is a marker, less those that say the opposite
+	here []bool  // scratch: which of nodes are markers
+}
+
+// A begun is something that has begun and not ended.
+type begun struct {
+	task, other uint32
+	above       profile.StackID // the frames above its marker
+}
+
+// findSites leaves in marks the frames of markers that are no marker elsewhere only. Frames that no
+// whole stack tells of stay.
+func (r *resolver) findSites(p *profile.Profile, threads []*profile.Thread) {
+	f := siteFinder{resolver: r, says: make([]int, len(r.marks))}
+	for _, t := range threads {
+		f.thread(t, breaks(p, t))
+	}
+	less := false
+	for i, n := range f.says {
+		if n < 0 {
+			r.marks[i], less = false, true
+		}
+	}
+	if less {
+		r.findOuter()
+	}
+}
+
+// thread takes in the events of a thread.
+func (f *siteFinder) thread(t *profile.Thread, breaks []int64) {
+	f.open, f.lost = f.open[:0], true
+	next := t.Samples.Cursor()
+	var s profile.Sample
+	for m := range t.Tasks.All() {
+		switch m.Kind {
+		case f.end:
+			f.ends(&m)
+		case f.begin:
+			if !m.Stacked {
+				f.lost = true
+				continue
+			}
+			next.Seek(int(m.Sample))
+			if !next.Read(&s) || s.Cut != profile.Whole {
+				f.open = append(f.open, begun{m.Task, m.Other, cutAbove})
+				continue
+			}
+			for ; len(breaks) > 0 && breaks[0] <= s.Time; breaks = breaks[1:] {
+				f.lost = true
+			}
+			f.begins(&m, s.Stack)
+		}
+	}
+}
+
+// cutAbove are the frames above a marker in a stack that is cut: no whole stack has them.
+const cutAbove = ^profile.StackID(0)
+
+func (f *siteFinder) ends(m *profile.TaskMark) {
+	for n := len(f.open); n > 0; n-- {
+		if e := &f.open[n-1]; e.task == m.Task && m.Task != 0 || m.Task == 0 && e.other == m.Other {
+			f.open = f.open[:n-1]
+			return
+		}
+	}
+}
+
+// begins takes an event that begins something, with its whole stack.
+func (f *siteFinder) begins(m *profile.TaskMark, stack profile.StackID) {
+	node := f.writer(stack)
+	if node == 0 {
+		f.lost = true
+		return
+	}
+	f.markersOf(stack)
+	if len(f.nodes) == 1 { // nothing else has begun
+		f.open, f.lost = f.open[:0], false
+	}
+	f.open = append(f.open, begun{m.Task, m.Other, f.tab.Parent(node)})
+	if f.lost {
+		return
+	}
+	i := len(f.open) - 1
+	f.here = f.here[:0]
+	for _, n := range f.nodes {
+		above, is := f.tab.Parent(n), false
+		for ; i >= 0 && f.open[i].above == above; i-- {
+			is = true
+		}
+		f.here = append(f.here, is)
+	}
+	if f.lost = i >= 0; f.lost {
+		return
+	}
+	for i, n := range f.nodes {
+		if f.here[i] {
+			f.says[f.tab.Frame(n)]++
+		} else {
+			f.says[f.tab.Frame(n)]--
+		}
+	}
+}
