@@ -92,6 +92,11 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (st
 		return stackfix.Stats{}, err
 	}
 	// what follows is done whole
+	for i, t := range ordered {
+		if known := nested[t]; known != nil && known.parts.len() > 0 {
+			found[i] = holdAgainst(p.Table, t, &found[i], known)
+		}
+	}
 	relay.Each(len(ordered), func(i int) {
 		apply(p.Table, ordered[i], &found[i], nested[ordered[i]])
 		found[i] = profile.Repairs{}

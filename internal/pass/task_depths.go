@@ -27,6 +27,9 @@ import (
 //  3. The markers in a cut stack are those that began last. From the innermost one whose
 //     frames are known the stack is put together, if all recorded frames agree.
 //  4. Whole stacks tell how often that is right: they have as many markers as have begun.
+//  5. Of a stack that no recorded marker makes whole the frames above the innermost known marker
+//     are known, and how many markers it has. Repairs that the stacks around it suggest are held
+//     against that (task_parts.go).
 //
 // Where a trace has no events of the ends, one thing is known to have begun in another if
 // the task that is done awaited the one before. It has ended unseen while the stack unwinds,
@@ -35,19 +38,23 @@ import (
 // taskAnswers are the whole stacks of cut samples of a thread, in order; nil: there are none.
 type taskAnswers struct {
 	list       *spool.List[taskAnswer]
-	first      []int32 // index of the first one of each chunk of list
-	confidence float32 // 0 to 1
+	first      []int32      // index of the first one of each chunk of list
+	confidence float32      // 0 to 1
+	parts      *taskAnswers // of samples whose whole stack is not known: their outermost frames
+	marks      []bool       // of parts, by frame: it is a marker
+	told       []bool       // by frame: whole stacks told whether it is
 }
 
-// A taskAnswer is the whole stack of a cut sample.
+// A taskAnswer is the whole stack of a cut sample, or the outermost frames of one.
 type taskAnswer struct {
-	index int32 // of the sample in its thread
-	stack profile.StackID
+	index   int32 // of the sample in its thread
+	stack   profile.StackID
+	markers int32 // of outermost frames: how many the whole stack has
 }
 
-func (l *taskAnswers) add(index int, stack profile.StackID) {
+func (l *taskAnswers) add(index int, stack profile.StackID, markers int) {
 	before := l.list.Chunks()
-	l.list.Add(&taskAnswer{int32(index), stack})
+	l.list.Add(&taskAnswer{int32(index), stack, int32(markers)})
 	if l.list.Chunks() > before {
 		l.first = append(l.first, int32(index))
 	}
@@ -110,7 +117,8 @@ func resolve(ctx context.Context, p *profile.Profile, threads []*profile.Thread,
 			r.answers = append(r.answers, nil)
 			continue
 		}
-		r.found = &taskAnswers{list: spool.ListIn[taskAnswer](t.Samples.Spool())}
+		r.found = &taskAnswers{list: spool.ListIn[taskAnswer](t.Samples.Spool()), marks: r.marks, told: r.told}
+		r.found.parts = &taskAnswers{list: spool.ListIn[taskAnswer](t.Samples.Spool())}
 		if err := r.thread(ctx, t, breaks(p, t)); err != nil {
 			return err
 		}
@@ -121,7 +129,7 @@ func resolve(ctx context.Context, p *profile.Profile, threads []*profile.Thread,
 		return nil
 	}
 	for i, t := range threads {
-		if a := r.answers[i]; a.len() > 0 {
+		if a := r.answers[i]; a.len() > 0 || a != nil && a.parts.len() > 0 {
 			a.confidence = confidence
 			out[t] = a
 		}
@@ -205,6 +213,7 @@ type resolver struct {
 	fitting      bool              // of a whole stack: it has the markers that have begun
 	proving      bool              // that counts
 	full         profile.StackID   // of a cut one: the whole stack, if it is another one; else 0
+	part         profile.StackID   // or its outermost frames; 0: not known
 	own          profile.TaskMark  // of the current sample, if there is one
 	visit        func(i int, s *profile.Sample, own *profile.TaskMark)
 	path         []profile.FrameID
@@ -294,10 +303,14 @@ func (r *resolver) again(i int, s *profile.Sample) bool {
 	return true
 }
 
-// answer notes the whole stack of a cut sample, if it is known.
+// answer notes the whole stack of a cut sample, if it is known, or else its outermost frames.
 func (r *resolver) answer(i int) {
-	if r.full != 0 && r.found != nil {
-		r.found.add(i, r.full)
+	switch {
+	case r.found == nil:
+	case r.full != 0:
+		r.found.add(i, r.full, 0)
+	case r.part != 0:
+		r.found.parts.add(i, r.part, len(r.open)+r.skip)
 	}
 }
 
@@ -318,7 +331,7 @@ func (r *resolver) unseen(m *profile.TaskMark) {
 func (r *resolver) sample(i int, s *profile.Sample, own *profile.TaskMark) {
 	r.markersOf(s.Stack)
 	known := r.end != none || len(r.nodes) > 0 // what has begun, by the events
-	r.least, r.most, r.full = 0, 0, 0
+	r.least, r.most, r.full, r.part = 0, 0, 0, 0
 	switch {
 	case own != nil && own.Kind == r.begin:
 		known = r.end != none || r.continues(own.Task)
@@ -479,11 +492,25 @@ func (r *resolver) cut(stack profile.StackID) profile.StackID {
 	}
 	r.skip = use
 	if from == len(r.nodes) {
+		if r.told != nil {
+			r.part = r.outermost()
+		}
 		return 0
 	}
 	full := r.below(r.entry(from, use).above, r.tab.Parent(r.nodes[from]), stack)
 	r.learnFrom(full, stack, use, from)
 	return full
+}
+
+// outermost returns the frames above the innermost marker that the current stack has not and whose
+// are known, 0 if there are none.
+func (r *resolver) outermost() profile.StackID {
+	for n := len(r.open) - (len(r.nodes) - r.skip); n > 0; n-- {
+		if e := &r.open[n-1]; e.known {
+			return e.above
+		}
+	}
+	return 0
 }
 
 // A joined is a stack that was put together lately: most are again and again.

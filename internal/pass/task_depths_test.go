@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -31,6 +33,7 @@ type program struct {
 	busy  bool // methods go on when those that they resumed have returned
 	// optimized: some code has the method that begins work in it, which in other code it calls
 	optimized bool
+	deep      int // frames of what the last method calls
 }
 
 func newProgram(t testing.TB, seed uint64, limit int) *program {
@@ -139,6 +142,16 @@ func (g *program) resume(n int, tasks []uint32) {
 			g.sample()
 		}
 	}
+	if n == 1 && g.deep > 0 {
+		g.move(body, 3)
+		for i := range g.deep {
+			g.call("App!Visit()", 0)
+			if i > g.deep-4 {
+				g.record(profile.SampleManaged)
+			}
+		}
+		g.stack = g.stack[:len(g.stack)-g.deep]
+	}
 	g.ret()
 	require.Len(g.t, g.stack, depth)
 	g.move(box, site+2)
@@ -239,6 +252,48 @@ func TestResolveOptimizedCode(t *testing.T) {
 		}
 		g.check(0.9)
 	}
+}
+
+// Of a stack of which no recorded frame has begun anything its outermost frames are known, and how
+// much has begun in the rest: what the stacks around it seem to show gives way to that.
+func TestTasksTellOutermostFrames(t *testing.T) {
+	lost := func(name string) bool {
+		return !strings.Contains(name, "MoveNext(class") && !strings.Contains(name, "RunContinuations")
+	}
+	bridged, restored := 0, 0
+	for seed := range uint64(8) {
+		g := newProgram(t, seed, 30)
+		g.deep = 40
+		for range 30 {
+			g.run(2 + g.r.IntN(12))
+		}
+		FixStacks(g.p, 0.9)
+		repairs := g.th.Repairs.Cursor()
+		for i, s := range g.th.Samples.All() {
+			r := repairs.Of(i)
+			if r == nil {
+				continue
+			}
+			var frames, truth []string
+			for _, f := range g.p.Table.AppendFrames(nil, s.Stack) {
+				frames = append(frames, g.p.Table.MethodOf(f).Name)
+			}
+			for _, f := range g.p.Table.AppendFrames(nil, g.truth[i]) {
+				truth = append(truth, g.p.Table.MethodOf(f).Name)
+			}
+			if r.How != profile.HowBridge {
+				assert.Equal(t, len(slices.DeleteFunc(truth, lost)), len(slices.DeleteFunc(frames, lost)), "seed %d, sample %d", seed, i)
+				continue
+			}
+			base := slices.Index(frames, profile.Bridge)
+			require.Less(t, base, len(truth))
+			assert.Equal(t, truth[:base], frames[:base], "seed %d, sample %d", seed, i)
+			bridged++
+			restored += base
+		}
+	}
+	require.Greater(t, bridged, 100)
+	assert.Greater(t, restored, 20*bridged)
 }
 
 // Where nothing tells the ends and methods go on behind them, whole stacks show that the
@@ -450,13 +505,13 @@ func TestTaskAnswers(t *testing.T) {
 		for _, n := range []int{0, 1, 5000, 20_000} {
 			l := &taskAnswers{list: spool.ListIn[taskAnswer](s)}
 			for i := range n {
-				l.add(3*i+1, profile.StackID(i))
+				l.add(3*i+1, profile.StackID(i), 0)
 			}
 			require.Equal(t, n, l.len())
 			for _, from := range []int{0, 1, 2, 3, 4095, 12_288, 12_289, 12_290, 3*n - 3, 3*n - 2, 3 * n, 5 * n} {
 				c := l.from(from)
 				for i := max(0, (from+1)/3); i < n; i++ {
-					require.Equal(t, &taskAnswer{int32(3*i + 1), profile.StackID(i)}, c.Peek(), from)
+					require.Equal(t, &taskAnswer{int32(3*i + 1), profile.StackID(i), 0}, c.Peek(), from)
 					c.Next()
 				}
 				require.Nil(t, c.Peek())

@@ -11,6 +11,7 @@ type frames struct {
 	tab   *profile.Table
 	roles []role            // by method
 	marks []bool            // by frame: it is a marker
+	told  []bool            // by frame: whole stacks told whether it is; nil: they were not asked
 	outer []profile.StackID // by stack: the innermost marker in its callers
 }
 

@@ -31,7 +31,9 @@ func (r *resolver) findSites(p *profile.Profile, threads []*profile.Thread) {
 		f.thread(t, breaks(p, t))
 	}
 	less := false
+	r.told = make([]bool, len(r.marks))
 	for i, n := range f.says {
+		r.told[i] = n != 0
 		if n < 0 {
 			r.marks[i], less = false, true
 		}

@@ -1,0 +1,154 @@
+package pass
+
+import (
+	"slices"
+
+	"github.com/tracefix/tracefix/profile"
+)
+
+// taskParts hold the repairs of a thread against what events tell of stacks which they do not tell
+// whole: their outermost frames, and how many markers they have. An answer that has others is wrong,
+// and a bridge has at least these frames before it.
+type taskParts struct {
+	tab    *profile.Table
+	known  *taskAnswers
+	bridge profile.FrameID
+	out    profile.Repairs
+	last   profile.Repair // that is not in out yet
+	n      int            // of it
+	above  []profile.FrameID
+}
+
+// holdAgainst returns found, the repairs of t, as events have them. It adds stacks to tab.
+func holdAgainst(tab *profile.Table, t *profile.Thread, found *profile.Repairs, known *taskAnswers) profile.Repairs {
+	x := taskParts{tab: tab, known: known, bridge: BridgeFrame(tab), out: t.NewRepairs()}
+	next := known.parts.from(0)
+	samples := t.Samples.Cursor()
+	var s profile.Sample
+	for run, n := range found.Runs() {
+		from, to := run.Index, run.Index+n
+		for a := next.Peek(); a != nil && int(a.index) < to; a = next.Peek() {
+			at := int(a.index)
+			samples.Seek(at)
+			if at >= from && run.Dropped == 0 && samples.Read(&s) {
+				if is := x.hold(run, s.Stack, a); is.Recorded != run.Recorded {
+					x.add(run, from, at-from)
+					x.add(is, at, 1)
+					from = at + 1
+				}
+			}
+			next.Next()
+		}
+		x.add(run, from, to-from)
+	}
+	x.add(profile.Repair{}, 0, 0)
+	return x.out
+}
+
+// add adds a repair of n samples from index on.
+func (x *taskParts) add(r profile.Repair, index, n int) {
+	if n > 0 && x.n > 0 && index == x.last.Index+x.n {
+		if r.Index = x.last.Index; r == x.last {
+			x.n += n
+			return
+		}
+	}
+	if x.n > 0 {
+		x.out.AppendRun(x.last, x.n)
+	}
+	r.Index = index
+	x.last, x.n = r, n
+}
+
+// hold returns the repair r of a sample that was recorded with a stack, as a tells it. Its Recorded is
+// the stack that is to be put in.
+func (x *taskParts) hold(r profile.Repair, recorded profile.StackID, a *taskAnswer) profile.Repair {
+	all := int(a.markers)
+	least := x.markers(a.stack).sure + x.markers(recorded).sure
+	if least >= all {
+		return r // what began behind a is on the stack, too
+	}
+	base, above := r.Recorded, 0
+	if r.How == profile.HowBridge {
+		base = x.outer(base, x.tab.Depth(base)-x.tab.Depth(recorded)-r.Above-1)
+		above = x.readAbove(r, recorded)
+	}
+	fits, n := x.alike(x.outer(base, x.tab.Depth(a.stack)), a.stack), x.markers(base)
+	if r.How == profile.HowBridge {
+		fits = fits && n.sure+above+x.markers(recorded).sure <= all
+	} else {
+		fits = fits && n.sure <= all && all <= n.sure+n.maybe
+	}
+	if fits {
+		return r
+	}
+	if r.How != profile.HowBridge || least+above >= all {
+		x.above = x.above[:0]
+	}
+	stack := x.tab.Push(a.stack, x.bridge)
+	for _, f := range x.above {
+		stack = x.tab.Push(stack, f)
+	}
+	var frames [128]profile.FrameID
+	for _, f := range x.tab.AppendFrames(frames[:0], recorded) {
+		stack = x.tab.Push(stack, f)
+	}
+	is := profile.Repair{
+		Index: r.Index, Recorded: stack, How: profile.HowBridge, Restored: x.tab.Depth(a.stack) + len(x.above), Above: len(x.above),
+		BaseConfidence: x.known.confidence,
+	}
+	if is.Above > 0 {
+		is.AboveConfidence = r.AboveConfidence
+	}
+	return is
+}
+
+// readAbove puts the frames that r has behind the bridge into above, and returns how many are markers.
+func (x *taskParts) readAbove(r profile.Repair, recorded profile.StackID) (markers int) {
+	x.above = x.above[:0]
+	s := x.outer(r.Recorded, x.tab.Depth(r.Recorded)-x.tab.Depth(recorded))
+	for range r.Above {
+		f := x.tab.Frame(s)
+		x.above = append(x.above, f)
+		if int(f) < len(x.known.marks) && x.known.marks[f] && x.known.told[f] {
+			markers++
+		}
+		s = x.tab.Parent(s)
+	}
+	slices.Reverse(x.above)
+	return markers
+}
+
+// outer returns the outermost n frames of s, all if it has no more.
+func (x *taskParts) outer(s profile.StackID, n int) profile.StackID {
+	for x.tab.Depth(s) > n {
+		s = x.tab.Parent(s)
+	}
+	return s
+}
+
+// alike reports whether two stacks are of the same methods: a whole stack may be known from another
+// call.
+func (x *taskParts) alike(a, b profile.StackID) bool {
+	for a != b && a != 0 && b != 0 && x.tab.Method(x.tab.Frame(a)) == x.tab.Method(x.tab.Frame(b)) {
+		a, b = x.tab.Parent(a), x.tab.Parent(b)
+	}
+	return a == b
+}
+
+// A count is how many markers a stack has: whole stacks told of those that are sure.
+type count struct{ sure, maybe int }
+
+func (x *taskParts) markers(s profile.StackID) (n count) {
+	for ; s != 0; s = x.tab.Parent(s) {
+		f := x.tab.Frame(s)
+		switch {
+		case int(f) >= len(x.known.marks) || !x.known.marks[f]:
+		case x.known.told[f]:
+			n.sure++
+		default:
+			n.maybe++
+		}
+	}
+	return n
+}
