@@ -60,6 +60,7 @@ const (
 type part struct {
 	thread   int     // of it
 	base     StackID // its root frames
+	local    StackID // those that many whole stacks of its thread begin with
 	baseConf float64
 	stack    StackID // its recorded frames, below those that are known to call them
 	conf     float64 // of these
@@ -135,6 +136,7 @@ func (c *consensus) find(evidence bool, left map[*block]remnant) {
 		return
 	}
 	c.followSole(open)
+	c.doubtBases(open)
 	c.asked = asked{} // only the parts are asked for from here on
 }
 
@@ -183,20 +185,27 @@ func (c *consensus) answerAll(open []*block) {
 // answerOnce looks for more of what is known of open blocks, and returns those of which it found
 // frames that call that.
 func (c *consensus) answerOnce(open []*block) (longer []*block) {
+	c.inPortions(open, func(some []*block) { longer = append(longer, c.answer(some)...) })
+	return longer
+}
+
+// inPortions asks for what is known of open blocks, of all or of some at a time, and calls f for these when
+// it is seen.
+func (c *consensus) inPortions(open []*block, f func(some []*block)) {
 	n := c.ask(open)
 	if n <= mostSightings {
 		c.see()
-		return c.answer(open)
+		f(open)
+		return
 	}
 	for _, some := range c.divide(open, max(mostSightings, n/portions)) {
 		c.ask(some)
 		c.see()
 		if c.stopped() {
-			break
+			return
 		}
-		longer = append(longer, c.answer(some)...)
+		f(some)
 	}
-	return longer
 }
 
 // answerAtOnce is how many blocks are answered before what was found goes into the tree.
@@ -300,6 +309,7 @@ func (c *consensus) local() {
 					p.base = c.t.shared(p.base, s)
 				}
 			}
+			p.local = p.base
 		}
 	})
 }

@@ -91,7 +91,7 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool, alike 
 			return
 		}
 		ago := time - x.time
-		a.votes = append(a.votes, ballot{above, ago, x.thread, x.hearsay, x.surrounding, a.add(above, x.whole)})
+		a.votes = append(a.votes, ballot{above, ago, x.stack, x.restored, x.thread, x.hearsay, x.surrounding, a.add(above, x.whole)})
 		if len(a.looks) < fewLooks {
 			a.look(ago, x.thread)
 		}

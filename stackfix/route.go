@@ -73,10 +73,12 @@ func (x *witness) between(q *inquiry, before, after StackID) {
 
 // A ballot is what a witness shows above a context.
 type ballot struct {
-	above   StackID
-	ago     int64 // before the stack that asks, ns
-	thread  int
-	hearsay bool // see witness
+	above    StackID
+	ago      int64 // before the stack that asks, ns
+	stack    StackID
+	restored int32 // see witness
+	thread   int
+	hearsay  bool // see witness
 	surrounding
 	camp int32 // of those who show the same
 }

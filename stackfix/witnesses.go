@@ -7,9 +7,10 @@ import "cmp"
 // A witness is a stack at a time, as it votes.
 type witness struct {
 	glimpse
-	stack   StackID
-	whole   bool
-	hearsay bool // a repair that only repairs speak for
+	stack    StackID
+	restored int32 // outermost frames of it that were not recorded
+	whole    bool
+	hearsay  bool // a repair that only repairs speak for
 	surrounding
 }
 
@@ -58,6 +59,7 @@ func (c *consensus) call() {
 			x := witness{glimpse: glimpse{b.time, w.runs[i].thread}, stack: b.stack, whole: c.whole(b), hearsay: b.hearsay}
 			if x.whole {
 				x.stack = b.ext
+				x.restored = int32(c.t.Depth(b.ext) - c.t.Depth(b.stack))
 			}
 			x.between(q, b.before, b.after)
 			all[k], order[k] = x, seat{x.time, int32(c.t.Depth(x.stack)), int32(k)}
