@@ -50,6 +50,9 @@ type Builder struct {
 	gapAt  int
 
 	choice, fit []*request // memory of among and candidates, and of match
+
+	ahead *ahead // nil unless a request without activity id was seen
+	reply *reply // that the event at hand is part of, if it is known ahead
 }
 
 // Stats count what a Builder has seen.
@@ -101,6 +104,7 @@ type process struct {
 	recent     []*request // ended, oldest first
 	lingering  []*request // likewise, with connection attempts or content that go on
 	handshakes int        // open ones of servers, without id
+	outlook    outlook
 }
 
 // A node is the start of a lookup, a socket or a handshake.
@@ -155,10 +159,10 @@ func (b *Builder) Add(e *Event) {
 		if e.Time < oldest.Time {
 			// Too late for the window: it can only be taken as it comes.
 			b.stats.Late++
-			b.handle(e)
+			b.pass(e)
 			return
 		}
-		b.handle(oldest)
+		b.pass(oldest)
 		b.head = (b.head + 1) % len(b.window)
 		b.n--
 	}
@@ -196,8 +200,11 @@ func (b *Builder) doubt(from, to int64) bool {
 // trace (ns).
 func (b *Builder) Finish(end int64) {
 	for ; b.n > 0; b.n-- {
-		b.handle(&b.window[b.head])
+		b.pass(&b.window[b.head])
 		b.head = (b.head + 1) % len(b.window)
+	}
+	for b.ahead != nil && b.ahead.n > 0 {
+		b.handleHeld()
 	}
 	b.now = max(b.now, end)
 	var open []*request
@@ -581,6 +588,7 @@ func (b *Builder) headlessRequest(p *process, e *Event, h *[25]uint64, n int) *r
 // requestEvent takes the events of a request's own phases.
 func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, n int) {
 	r := b.eventOwner(p, th, e, h, n)
+	b.replied(p, e, r)
 	if r == nil {
 		return
 	}

@@ -507,6 +507,10 @@ func TestManyRequests(t *testing.T) {
 func FuzzBuilder(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 1, 7, 5, 1, 1, 8, 9, 1, 1, 11, 30, 1, 1, 12, 31, 1, 1, 2, 40, 1, 1})
 	f.Add([]byte{1, 0, 0, 1, 17, 2, 0, 1, 20, 4, 0, 2, 6, 9, 0, 1, 16, 3, 0, 1, 14, 1, 0, 1, 3, 1, 0, 1})
+	// Without ids: two requests whose connections are used again.
+	f.Add([]byte{1, 0, 0, 1, 7, 1, 0, 17, 8, 1, 0, 1, 1, 1, 0, 2, 7, 1, 0, 34, 8, 1, 0, 2, 11, 9, 0, 1, 12, 0, 0, 1, 13, 0, 0, 1,
+		11, 1, 0, 2, 12, 0, 0, 2, 13, 0, 0, 2, 14, 1, 0, 0, 2, 0, 0, 0, 14, 1, 0, 1, 2, 0, 0, 1, 1, 0, 0, 1, 6, 2, 0, 1, 7, 0, 0, 17,
+		1, 1, 0, 2, 7, 0, 0, 34, 5, 3, 0, 17, 3, 1, 0, 2})
 	f.Fuzz(func(t *testing.T, data []byte) {
 		if len(data) > 4000 {
 			return

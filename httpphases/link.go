@@ -96,6 +96,10 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 		}
 		return r
 	}
+	if r := b.replyTo(p, e); r != nil {
+		r.guesses++
+		return r
+	}
 	l := b.candidates(&p.idless, e)
 	if p.idless.n > maxChoice {
 		for _, r := range [2]*request{th.last, th.leftQueue} {
@@ -104,7 +108,7 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 			}
 		}
 	}
-	r, sure := b.match(p, e, l)
+	r, sure := b.match(p, e, b.unexpected(p, e, l))
 	if r != nil && !sure {
 		r.guesses++
 	}
