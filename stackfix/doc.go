@@ -77,7 +77,8 @@
 //     are known. They are open in the nearest known stacks before and after, and all
 //     known stacks of the run share them, or all known calls of what the cut stack goes
 //     on with stand under them: sixteen calls, or more if the trial shows that so many
-//     can mislead. They never reach into the recorded frames.
+//     can mislead. They never reach into the recorded frames, and are not shown where
+//     hardly any of the other cut stacks with the same calls is known to begin so.
 //
 //  8. Other stacks vote, whole ones on what such a stack begins with and all on what stands
 //     right above it: those nearest in time, of any thread, that hold the eight or sixteen

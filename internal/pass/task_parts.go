@@ -15,7 +15,7 @@ type taskParts struct {
 	bridge profile.FrameID
 	out    profile.Repairs
 	last   profile.Repair // that is not in out yet
-	n      int            // of it
+	n      int            // of how many samples
 	above  []profile.FrameID
 }
 
@@ -28,9 +28,9 @@ func holdAgainst(tab *profile.Table, t *profile.Thread, found *profile.Repairs, 
 	for run, n := range found.Runs() {
 		from, to := run.Index, run.Index+n
 		for a := next.Peek(); a != nil && int(a.index) < to; a = next.Peek() {
-			at := int(a.index)
-			samples.Seek(at)
-			if at >= from && run.Dropped == 0 && samples.Read(&s) {
+			if at := int(a.index); at >= from && run.Dropped == 0 {
+				samples.Seek(at)
+				samples.Read(&s)
 				if is := x.hold(run, s.Stack, a); is.Recorded != run.Recorded {
 					x.add(run, from, at-from)
 					x.add(is, at, 1)
@@ -41,23 +41,30 @@ func holdAgainst(tab *profile.Table, t *profile.Thread, found *profile.Repairs, 
 		}
 		x.add(run, from, to-from)
 	}
-	x.add(profile.Repair{}, 0, 0)
+	x.flush()
 	return x.out
 }
 
-// add adds a repair of n samples from index on.
+// add adds a repair of n samples from index on, which may be none.
 func (x *taskParts) add(r profile.Repair, index, n int) {
-	if n > 0 && x.n > 0 && index == x.last.Index+x.n {
+	if n == 0 {
+		return
+	}
+	if index == x.last.Index+x.n {
 		if r.Index = x.last.Index; r == x.last {
 			x.n += n
 			return
 		}
 	}
+	x.flush()
+	r.Index = index
+	x.last, x.n = r, n
+}
+
+func (x *taskParts) flush() {
 	if x.n > 0 {
 		x.out.AppendRun(x.last, x.n)
 	}
-	r.Index = index
-	x.last, x.n = r, n
 }
 
 // hold returns the repair r of a sample that was recorded with a stack, as a tells it. Its Recorded is
