@@ -21,7 +21,8 @@ import (
 //
 //  1. The method that writes an event of a kind is its marker: the innermost frame of the
 //     event's own stack that is not part of the writing. Optimized code compiles it into its
-//     caller, which is a marker then too, but only at the call sites where it was (task_markers.go).
+//     caller, which is a marker then too, but only at the call sites where it was
+//     (task_markers.go).
 //  2. For every thread the list of what has begun and not ended is kept, and for each of it
 //     the frames above its marker, as soon as a whole stack shows them.
 //  3. The markers in a cut stack are those that began last. From the innermost one whose
@@ -41,8 +42,7 @@ type taskAnswers struct {
 	first      []int32      // index of the first one of each chunk of list
 	confidence float32      // 0 to 1
 	parts      *taskAnswers // of samples whose whole stack is not known: their outermost frames
-	marks      []bool       // of parts, by frame: it is a marker
-	told       []bool       // by frame: whole stacks told whether it is
+	frames     *frames      // tell the markers of parts
 }
 
 // A taskAnswer is the whole stack of a cut sample, or the outermost frames of one.
@@ -117,7 +117,7 @@ func resolve(ctx context.Context, p *profile.Profile, threads []*profile.Thread,
 			r.answers = append(r.answers, nil)
 			continue
 		}
-		r.found = &taskAnswers{list: spool.ListIn[taskAnswer](t.Samples.Spool()), marks: r.marks, told: r.told}
+		r.found = &taskAnswers{list: spool.ListIn[taskAnswer](t.Samples.Spool()), frames: r.frames}
 		r.found.parts = &taskAnswers{list: spool.ListIn[taskAnswer](t.Samples.Spool())}
 		if err := r.thread(ctx, t, breaks(p, t)); err != nil {
 			return err

@@ -66,6 +66,12 @@ func (f *frames) findMarks() {
 	}
 }
 
+// isMarker reports whether a frame is a marker, and whether whole stacks told so. Frames that
+// came later are none.
+func (f *frames) isMarker(id profile.FrameID) (is, sure bool) {
+	return int(id) < len(f.marks) && f.marks[id], int(id) < len(f.told) && f.told[id]
+}
+
 // findOuter fills outer. All stacks at once take less time than each when it is asked for: callers
 // come first.
 func (f *frames) findOuter() {

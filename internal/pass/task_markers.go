@@ -2,25 +2,18 @@ package pass
 
 import "github.com/tracefix/tracefix/profile"
 
-// A siteFinder finds the call sites at which methods are markers. A method into which one that writes
-// events was compiled is one only where it waits for what that calls: at other sites, and in code
-// that was compiled otherwise, it calls the other one, or has written nothing yet.
+// A siteFinder finds the call sites at which methods are markers. A method into which one that
+// writes events was compiled is one only where it waits for what that calls: at other sites, and in
+// code that was compiled otherwise, it calls the other one, or has written nothing yet.
 //
-// A whole stack tells. What has begun and not ended stands on it, and the frames above each of these
-// are those of the event's own stack: the frame below them is a marker, and any other one of its
-// method is none.
+// A whole stack tells. What has begun and not ended stands on it, and the frames above each of
+// these are those of the event's own stack: the frame below them is a marker, and any other one of
+// its method is none.
 type siteFinder struct {
 	*resolver
-	open []begun // on the current thread, outermost first
-	lost bool    // some of what has begun, or all that tells where it stands
-	says []int   // by frame: how many stacks say that it is a marker, less those that say the opposite
-	here []bool  // scratch: which of nodes are markers
-}
-
-// A begun is something that has begun and not ended.
-type begun struct {
-	task, other uint32
-	above       profile.StackID // the frames above its marker
+	lost bool   // open lacks something that has begun
+	says []int  // by frame: how many stacks say that it is a marker, less those that say the opposite
+	here []bool // scratch: which of nodes are markers
 }
 
 // findSites leaves in marks the frames of markers that are no marker elsewhere only. Frames that no
@@ -51,7 +44,7 @@ func (f *siteFinder) thread(t *profile.Thread, breaks []int64) {
 	for m := range t.Tasks.All() {
 		switch m.Kind {
 		case f.end:
-			f.ends(&m)
+			f.pop(&m)
 		case f.begin:
 			if !m.Stacked {
 				f.lost = true
@@ -59,25 +52,13 @@ func (f *siteFinder) thread(t *profile.Thread, breaks []int64) {
 			}
 			next.Seek(int(m.Sample))
 			if !next.Read(&s) || s.Cut != profile.Whole {
-				f.open = append(f.open, begun{m.Task, m.Other, cutAbove})
+				f.open = append(f.open, entry{task: m.Task, other: m.Other})
 				continue
 			}
 			for ; len(breaks) > 0 && breaks[0] <= s.Time; breaks = breaks[1:] {
 				f.lost = true
 			}
 			f.begins(&m, s.Stack)
-		}
-	}
-}
-
-// cutAbove are the frames above a marker in a stack that is cut: no whole stack has them.
-const cutAbove = ^profile.StackID(0)
-
-func (f *siteFinder) ends(m *profile.TaskMark) {
-	for n := len(f.open); n > 0; n-- {
-		if e := &f.open[n-1]; e.task == m.Task && m.Task != 0 || m.Task == 0 && e.other == m.Other {
-			f.open = f.open[:n-1]
-			return
 		}
 	}
 }
@@ -93,7 +74,7 @@ func (f *siteFinder) begins(m *profile.TaskMark, stack profile.StackID) {
 	if len(f.nodes) == 1 { // nothing else has begun
 		f.open, f.lost = f.open[:0], false
 	}
-	f.open = append(f.open, begun{m.Task, m.Other, f.tab.Parent(node)})
+	f.open = append(f.open, entry{task: m.Task, other: m.Other, known: true, above: f.tab.Parent(node)})
 	if f.lost {
 		return
 	}
@@ -101,7 +82,7 @@ func (f *siteFinder) begins(m *profile.TaskMark, stack profile.StackID) {
 	f.here = f.here[:0]
 	for _, n := range f.nodes {
 		above, is := f.tab.Parent(n), false
-		for ; i >= 0 && f.open[i].above == above; i-- {
+		for ; i >= 0 && f.open[i].known && f.open[i].above == above; i-- {
 			is = true
 		}
 		f.here = append(f.here, is)

@@ -7,8 +7,8 @@ import (
 )
 
 // taskParts hold the repairs of a thread against what events tell of stacks which they do not tell
-// whole: their outermost frames, and how many markers they have. An answer that has others is wrong,
-// and a bridge has at least these frames before it.
+// whole: their outermost frames, and how many markers they have. An answer that has others is
+// wrong, and a bridge has at least these frames before it.
 type taskParts struct {
 	tab    *profile.Table
 	known  *taskAnswers
@@ -67,8 +67,8 @@ func (x *taskParts) flush() {
 	}
 }
 
-// hold returns the repair r of a sample that was recorded with a stack, as a tells it. Its Recorded is
-// the stack that is to be put in.
+// hold returns the repair r of a sample that was recorded with a stack, as a tells it. Its Recorded
+// is the stack that is to be put in.
 func (x *taskParts) hold(r profile.Repair, recorded profile.StackID, a *taskAnswer) profile.Repair {
 	all := int(a.markers)
 	least := x.markers(a.stack).sure + x.markers(recorded).sure
@@ -110,14 +110,15 @@ func (x *taskParts) hold(r profile.Repair, recorded profile.StackID, a *taskAnsw
 	return is
 }
 
-// readAbove puts the frames that r has behind the bridge into above, and returns how many are markers.
+// readAbove puts the frames that r has behind the bridge into above, and returns how many are
+// markers.
 func (x *taskParts) readAbove(r profile.Repair, recorded profile.StackID) (markers int) {
 	x.above = x.above[:0]
 	s := x.outer(r.Recorded, x.tab.Depth(r.Recorded)-x.tab.Depth(recorded))
 	for range r.Above {
 		f := x.tab.Frame(s)
 		x.above = append(x.above, f)
-		if int(f) < len(x.known.marks) && x.known.marks[f] && x.known.told[f] {
+		if marks, sure := x.known.frames.isMarker(f); marks && sure {
 			markers++
 		}
 		s = x.tab.Parent(s)
@@ -148,12 +149,10 @@ type count struct{ sure, maybe int }
 
 func (x *taskParts) markers(s profile.StackID) (n count) {
 	for ; s != 0; s = x.tab.Parent(s) {
-		f := x.tab.Frame(s)
-		switch {
-		case int(f) >= len(x.known.marks) || !x.known.marks[f]:
-		case x.known.told[f]:
+		switch marks, sure := x.known.frames.isMarker(x.tab.Frame(s)); {
+		case marks && sure:
 			n.sure++
-		default:
+		case marks:
 			n.maybe++
 		}
 	}

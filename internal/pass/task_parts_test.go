@@ -12,25 +12,25 @@ import (
 // A repair has the outermost frames and as many markers as events tell, or is a bridge that has.
 func TestHoldAgainstTasks(t *testing.T) {
 	tab := profile.NewTable()
-	frames := map[string]profile.FrameID{"~": BridgeFrame(tab)}
+	ids := map[string]profile.FrameID{"~": BridgeFrame(tab)}
 	stack := func(names string) profile.StackID {
-		var ids []profile.FrameID
+		var list []profile.FrameID
 		for _, n := range strings.Fields(names) {
-			f, ok := frames[n]
+			f, ok := ids[n]
 			if !ok { // the method is the first letter
-				f = tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Name: n[:1]}), Addr: uint64(len(frames))})
-				frames[n] = f
+				f = tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Name: n[:1]}), Addr: uint64(len(ids))})
+				ids[n] = f
 			}
-			ids = append(ids, f)
+			list = append(list, f)
 		}
-		return tab.Add(ids...)
+		return tab.Add(list...)
 	}
 	stack("R D D2 E B C U M X Y")
-	known := &taskAnswers{confidence: 0.99, marks: make([]bool, tab.Frames()), told: make([]bool, tab.Frames())}
+	known := &taskAnswers{confidence: 0.99, frames: &frames{marks: make([]bool, tab.Frames()), told: make([]bool, tab.Frames())}}
 	for _, n := range []string{"B", "C", "U"} {
-		known.marks[frames[n]], known.told[frames[n]] = true, n != "U"
+		known.frames.marks[ids[n]], known.frames.told[ids[n]] = true, n != "U"
 	}
-	x := taskParts{tab: tab, known: known, bridge: frames["~"]}
+	x := taskParts{tab: tab, known: known, bridge: ids["~"]}
 	part, recorded := &taskAnswer{stack: stack("R D"), markers: 3}, stack("X Y")
 	bridge := func(restored, above int) profile.Repair {
 		r := profile.Repair{How: profile.HowBridge, Restored: restored, Above: above, BaseConfidence: 0.99}
