@@ -453,7 +453,8 @@ func TestTaskEventsTellTheFlow(t *testing.T) {
 	assert.Nil(t, a)
 }
 
-// What is queued while ExecutionContext.SuppressFlow holds is called by nothing that hands it a flow.
+// What is queued while ExecutionContext.SuppressFlow holds is called by nothing that hands it a
+// flow.
 func TestATaskThatWasMadeWithoutAFlowIsForNobody(t *testing.T) {
 	for name, c := range map[string]struct {
 		stack []stacks.FrameID

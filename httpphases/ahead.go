@@ -2,12 +2,12 @@ package httpphases
 
 import "slices"
 
-// Without activity ids no event of an answer tells its request. But a connection of HTTP/1.1 carries
-// one request at a time: it is used again when the answer to that has been read, and its next user
-// names it (.NET 8 and later). A pool hands out the free connection that came back last, and one that
-// somebody waits for goes to who has waited longest. So the next use of a connection tells the answer
-// to its last user: the last one that ended before and is not told yet, but for those that no other
-// connection is left for.
+// Without activity ids no event of an answer tells its request. But a connection of HTTP/1.1
+// carries one request at a time: it is used again when the answer to that has been read, and its
+// next user names it (.NET 8 and later). A pool hands out the free connection that came back last,
+// and one that somebody waits for goes to who has waited longest. So the next use of a connection
+// tells the answer to its last user: the last one that ended before and is not told yet, but for
+// those that no other connection is left for.
 
 // Limits of what is known ahead.
 const (
@@ -16,7 +16,8 @@ const (
 	maxBusy    = 4096 // connections of a process that carry a request
 )
 
-// together is within what time (ns) events on a thread are of one answer, even where there are others.
+// together is within what time (ns) events on a thread are of one answer, even where there are
+// others.
 const together = 5e5
 
 // An ahead holds events back until those behind tell how connections are used again.
@@ -32,7 +33,8 @@ type heldEvent struct {
 	reply *reply
 }
 
-// A reply is an answer: the events that follow each other on one thread, and the end of the content.
+// A reply is an answer: the events that follow each other on one thread, and the end of the
+// content.
 type reply struct {
 	begun   int64
 	end     int64 // as far as it has come
@@ -184,8 +186,8 @@ func (u *outlook) begin(e *Event, since int64) *connection {
 	return c
 }
 
-// answer takes an event of an answer, or of another kind that has no id of a connection, behind one of
-// a kind on its thread that was part of k, and returns the answer that it is part of.
+// answer takes an event of an answer, or of another kind that has no id of a connection, behind one
+// of a kind on its thread that was part of k, and returns the answer that it is part of.
 func (u *outlook) answer(e *Event, behind Kind, k *reply) *reply {
 	switch {
 	case e.Kind == ResponseHeadersStart:
@@ -221,8 +223,8 @@ func (u *outlook) answer(e *Event, behind Kind, k *reply) *reply {
 	return k
 }
 
-// move takes k off one list, if it is there, and puts it at the end of another one, which forgets the
-// first of too many. Either may be nil.
+// move takes k off one list, if it is there, and puts it at the end of another one, which forgets
+// the first of too many. Either may be nil.
 func (k *reply) move(from, to *[]*reply) {
 	if from != nil {
 		if i := slices.Index(*from, k); i >= 0 {
@@ -262,8 +264,9 @@ func (u *outlook) reused(id int64, c *connection, since int64) {
 	}
 }
 
-// choice returns the first and the last of the free answers that one that ended behind a time can be:
-// of those up to the last one at least one must be taken, or there are more of them than connections.
+// choice returns the first and the last of the free answers that one that ended behind a time can
+// be: of those up to the last one at least one must be taken, or there are more of them than
+// connections.
 func (u *outlook) choice(after int64) (first, last int) {
 	connections := 0
 	first = len(u.free)
@@ -324,8 +327,9 @@ func (b *Builder) replyTo(p *process, e *Event) *request {
 	return r
 }
 
-// unexpected leaves in l those that the end of a request, or the first event of an answer that nothing
-// tells ahead, can be of: whose answer is not known to come later. It leaves all if that is none.
+// unexpected leaves in l those that the end of a request, or the first event of an answer that
+// nothing tells ahead, can be of: whose answer is not known to come later. It leaves all if that is
+// none.
 func (b *Builder) unexpected(p *process, e *Event, l []*request) []*request {
 	if b.ahead == nil || e.Kind != RequestFailed && (b.reply == nil || b.reply.handled) {
 		return l

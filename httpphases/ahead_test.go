@@ -142,7 +142,8 @@ func TestReuseTellsAnswers(t *testing.T) {
 	}
 }
 
-// Of a busy client almost all ends are right, whether requests wait for connections or there are enough.
+// Of a busy client almost all ends are right, whether requests wait for connections or there are
+// enough.
 func TestEndsWithoutIDs(t *testing.T) {
 	for name, c := range map[string]busy{
 		"connections that are waited for": {connections: 10, think: 5e6},

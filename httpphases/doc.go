@@ -17,8 +17,9 @@
 // out of order within a window; .NET 5 to 10 payloads, HTTP/1.1, 2 and 3 are understood. Events
 // without activity ids are linked by thread, connection and value, and the requests so linked say
 // so; they are handed out a few thousand events later, as the next use of a connection tells more.
-// Served requests, and those of runtimes without these events, come from the events of ASP.NET Core,
-// Kestrel, the log and the DiagnosticSource bridge. Values that the trace does not hold are absent.
+// Served requests, and those of runtimes without these events, come from the events of ASP.NET
+// Core, Kestrel, the log and the DiagnosticSource bridge. Values that the trace does not hold are
+// absent.
 //
 // Sources: HttpTelemetry.cs, SocketsTelemetry.cs, NameResolutionTelemetry.cs,
 // NetSecurityTelemetry.cs, DiagnosticSourceEventSource.cs, DiagnosticsHandler.cs and

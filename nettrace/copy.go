@@ -87,8 +87,8 @@ func (c *Copier) enter(v *view) error {
 	return c.lose(v.losses[:v.passedLosses])
 }
 
-// lose tells of the losses that were not passed on yet, and ends the region. Those of one place stand
-// together in the copy, too.
+// lose tells of the losses that were not passed on yet, and ends the region. Those of one place
+// stand together in the copy, too.
 func (c *Copier) lose(all []Loss) error {
 	at := int64(-1)
 	for ; c.losses < len(all); c.losses++ {

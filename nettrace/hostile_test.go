@@ -271,8 +271,8 @@ func blockV6(file []byte, kind blockKind, contents []byte) []byte {
 	return append(le32(file, uint32(len(contents))|uint32(kind)<<24), contents...)
 }
 
-// Fields and pairs of texts take a few bytes in a file, and many times as much in memory: how many are
-// held is bounded, and what is too much is told.
+// Fields and pairs of texts take a few bytes in a file, and many times as much in memory: how many
+// are held is bounded, and what is too much is told.
 func TestHeldDescriptions(t *testing.T) {
 	v4, v6 := unhex(t, knownV4)[:102], unhex(t, knownV6)[:20+4+0x35]
 	row := func(contents []byte) []byte {

@@ -25,8 +25,8 @@ func TestBuiltInLayoutsStandTogether(t *testing.T) {
 	assert.Equal(t, lines, found, "the lines of an event must stand together")
 }
 
-// A type code that is not known yet ends what can be decoded of a payload. It is no damage, and what stands
-// behind the fields in the definition is read all the same.
+// A type code that is not known yet ends what can be decoded of a payload. It is no damage, and
+// what stands behind the fields in the definition is read all the same.
 func TestUnknownType(t *testing.T) {
 	field := func(name string, typ ...byte) []byte {
 		return append([]byte{byte(2 + len(name) - 1 + len(typ)), 0, byte(len(name))}, append([]byte(name), typ...)...)

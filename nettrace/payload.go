@@ -286,8 +286,8 @@ func (l *Layout) AppendValues(dst []Value, payload []byte, pointerSize int) ([]V
 	return dst, err
 }
 
-// appendWhole is AppendValues without values for what a short payload does not hold, which may be far
-// more than the payload.
+// appendWhole is AppendValues without values for what a short payload does not hold, which may be
+// far more than the payload.
 func (l *Layout) appendWhole(dst []Value, payload []byte, pointerSize int) ([]Value, error) {
 	start := len(dst)
 	for _, fields := range l.forms {

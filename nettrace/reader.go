@@ -62,8 +62,9 @@ type Stats struct {
 	MaxBuffered    int    // most bytes of event blocks held at one time
 	Defects        int64  // what Options.Warn was told, or would have been
 	LostBytes      int64  // skipped because of damage
-	// Newer counts what later minor versions of v6 may have added, and is passed over: blocks of kinds that are
-	// not known, and in a file of such a version items of rows and lists. NewerOffset is that of the first.
+	// Newer counts what later minor versions of v6 may have added, and is passed over: blocks of kinds
+	// that are not known, and in a file of such a version items of rows and lists. NewerOffset is that
+	// of the first.
 	Newer       int64
 	NewerOffset int64
 	// Ended is set once the mark that ends a trace was read.
@@ -425,8 +426,9 @@ func (r *Reader) newer(offset int64) {
 	}
 }
 
-// mayBeNewer reports whether the file is of a later minor version than 6.0, in which items of unknown kinds are
-// damage: one flipped bit makes such kinds of those that are known. Blocks are missed where theirs is hit.
+// mayBeNewer reports whether the file is of a later minor version than 6.0, in which items of
+// unknown kinds are damage: one flipped bit makes such kinds of those that are known. Blocks are
+// missed where theirs is hit.
 func (r *Reader) mayBeNewer() bool { return r.h.Version == 6 && r.h.MinorVersion > 0 }
 
 // damaged tells of a defect that costs lost bytes of the file.

@@ -12,10 +12,12 @@ import (
 // maxThreads bounds the rows of a v6 thread table that are live at one time.
 const maxThreads = 1 << 18
 
-// maxPairs bounds the pairs of texts that the Trace block tells, and the live rows of the thread table.
+// maxPairs bounds the pairs of texts that the Trace block tells, and the live rows of the thread
+// table.
 const maxPairs = 1 << 16
 
-// What one list of labels may have, far beyond what recorders write: each event may refer to another one.
+// What one list of labels may have, far beyond what recorders write: each event may refer to
+// another one.
 const (
 	maxLabels     = 256
 	maxLabelBytes = 64 << 10

@@ -831,7 +831,8 @@ func (w *Writer) sortLost() {
 	w.lost = slices.Compact(w.lost)
 }
 
-// appendLost appends the last numbers of the threads that lost events, and returns how many they are.
+// appendLost appends the last numbers of the threads that lost events, and returns how many they
+// are.
 func (w *Writer) appendLost() (threads uint32) {
 	w.sortLost()
 	for _, index := range w.lost {

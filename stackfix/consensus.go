@@ -189,8 +189,8 @@ func (c *consensus) answerOnce(open []*block) (longer []*block) {
 	return longer
 }
 
-// inPortions asks for what is known of open blocks, of all or of some at a time, and calls f for these when
-// it is seen.
+// inPortions asks for what is known of open blocks, of all or of some at a time, and calls f for
+// these when it is seen.
 func (c *consensus) inPortions(open []*block, f func(some []*block)) {
 	n := c.ask(open)
 	if n <= mostSightings {

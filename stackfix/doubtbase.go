@@ -1,14 +1,14 @@
 package stackfix
 
-// Whole stacks that hold what a cut one goes on with may all begin alike, and the cut one otherwise: a
-// way in that always leads so deep that its stacks are cut is in none of them. So a base is not
-// believed where hardly any of the cut stacks that hold the same further in is known to begin with it.
-// In six runs of programs made to be hard, with a pool of threads and with handlers that call each
-// other, 72 of 75 stacks with a wrong base are no longer wrong; ten real programs lose 3 in a thousand
-// of their restored frames.
+// Whole stacks that hold what a cut one goes on with may all begin alike, and the cut one
+// otherwise: a way in that always leads so deep that its stacks are cut is in none of them. So a
+// base is not believed where hardly any of the cut stacks that hold the same further in is known to
+// begin with it. In six runs of programs made to be hard, with a pool of threads and with handlers
+// that call each other, 72 of 75 stacks with a wrong base are no longer wrong; ten real programs
+// lose 3 in a thousand of their restored frames.
 
-// fewBegin is the part of the cut stacks that must be known to begin with a base, if one more did. It is
-// set by hand.
+// fewBegin is the part of the cut stacks that must be known to begin with a base, if one more did.
+// It is set by hand.
 const fewBegin = 0.1
 
 // doubtBases takes back the bases of open blocks that were voted for and are doubted.
@@ -44,8 +44,8 @@ func (c *consensus) doubtBases(open []*block) {
 	})
 }
 
-// doubtsBase tells whether the base of b, which is p, is doubted, given what is known of the roots of other
-// open stacks.
+// doubtsBase tells whether the base of b, which is p, is doubted, given what is known of the roots
+// of other open stacks.
 func (q *inquiry) doubtsBase(b *block, p *part, begin map[StackID]StackID) bool {
 	id := q.of[p.stack][0]
 	q.assemble(&q.votes, id, b.time, false, 0)

@@ -10,8 +10,8 @@ import (
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
 
-// TestDoubtBases holds that what whole stacks begin with is not the base of a cut one where other cut
-// stacks come to the same frames another way and none of them is known to begin so.
+// TestDoubtBases holds that what whole stacks begin with is not the base of a cut one where other
+// cut stacks come to the same frames another way and none of them is known to begin so.
 func TestDoubtBases(t *testing.T) {
 	row := func(from, n FrameID) (fs []FrameID) {
 		for f := from; f < from+n; f++ {

@@ -45,7 +45,8 @@ type home struct {
 	shallowest int32 // callers of the method, at least
 }
 
-// newHabitats learns from the whole stacks that were recorded what is asked of the bases of some blocks.
+// newHabitats learns from the whole stacks that were recorded what is asked of the bases of some
+// blocks.
 func (e *engine) newHabitats(w *world, based []*block, parts map[*block]*part) *habitats {
 	x := &habitats{engine: e, nodes: make([]habitat, 1)}
 	deepest := 0
@@ -148,8 +149,8 @@ func (x *habitats) settle() *habitats {
 	return x
 }
 
-// within returns what is left of a base of s, a stack that at least so many frames call, or math.MaxInt if that
-// is not known: as far as the methods of s may stand below it.
+// within returns what is left of a base of s, a stack that at least so many frames call, or
+// math.MaxInt if that is not known: as far as the methods of s may stand below it.
 func (x *habitats) within(base, s StackID, least int) StackID {
 	node := x.node(base, false)
 	first := x.of.get(uint64(x.method(x.t.Frame(x.t.up(s, 1)))))

@@ -173,8 +173,8 @@ func (e *engine) scan(at position, begin func(thread int), add func(b *block) bo
 	}
 }
 
-// Each block costs as much time as its stack has frames, and in a recursion more. Recorders keep up to some
-// hundred frames.
+// Each block costs as much time as its stack has frames, and in a recursion more. Recorders keep up
+// to some hundred frames.
 const (
 	mostRecorded = 1024 // of a cut stack that is repaired
 	mostBeside   = 2048 // of a stack that is looked at beside it

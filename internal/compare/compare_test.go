@@ -337,8 +337,8 @@ func TestPageDraws(t *testing.T) {
 	assert.Equal(t, all, frames())
 }
 
-// TestPageDrawsDeepStacks: a stack may be deeper than a browser's program may call itself, and a frame
-// too narrow for its name shows the method, not the module.
+// TestPageDrawsDeepStacks: a stack may be deeper than a browser's program may call itself, and a
+// frame too narrow for its name shows the method, not the module.
 func TestPageDrawsDeepStacks(t *testing.T) {
 	const depth = 20000
 	table := profile.NewTable()

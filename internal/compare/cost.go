@@ -100,7 +100,8 @@ type bursts struct {
 	squares float64 // of threads before it
 }
 
-// add counts time on a thread between two points of time. Those of a thread come one after the other.
+// add counts time on a thread between two points of time. Those of a thread come one after the
+// other.
 func (b *bursts) add(th *profile.Thread, from, until int64, time float64, whole int64) {
 	if th != b.thread {
 		b.squares = b.variance(whole)

@@ -579,7 +579,8 @@ func breaks(samples *profile.Samples, lists ...[]int64) []int64 {
 	return slices.Compact(out)
 }
 
-// NewerNote tells of what was passed over since a later version of the format may have added it; "" is nothing.
+// NewerNote tells of what was passed over since a later version of the format may have added it; ""
+// is nothing.
 func NewerNote(s nettrace.Stats) string {
 	if s.Newer == 0 {
 		return ""

@@ -271,8 +271,8 @@ func untakenOf(made []*httpphases.Request, byID map[int]*httpphases.ServerReques
 	return free
 }
 
-// gaveUpOf returns what tells who served those that gave up and of which no id tells it, by path and
-// in the order of their start; end is when the last of those up to each one did.
+// gaveUpOf returns what tells who served those that gave up and of which no id tells it, by path
+// and in the order of their start; end is when the last of those up to each one did.
 func gaveUpOf(made []*httpphases.Request, byID map[int]*httpphases.ServerRequest) map[string][]asked {
 	by := map[string][]asked{}
 	for _, r := range made {

@@ -33,8 +33,9 @@ func made(t *testing.T, name string, ids bool) []*httpphases.Request {
 	return rows
 }
 
-// Of the requests of busy clients almost all end without ids when they end with them. If their answers
-// go to who has waited longest, 2 to 16 % do, and 97 % of http-attach, most of whose ask one by one.
+// Of the requests of busy clients almost all end without ids when they end with them. If their
+// answers go to who has waited longest, 2 to 16 % do, and 97 % of http-attach, most of whose ask
+// one by one.
 func TestEndsWithoutIDs(t *testing.T) {
 	for name, want := range map[string]int{
 		"http-attach":     99, // several places
