@@ -115,6 +115,7 @@ func (s *solver) fixWorld(w *world, res *Result) {
 	if reviewed {
 		d.takeBack()
 		d.takeBackTurns()
+		d.takeBackContested()
 	}
 	c := s.newConsensus(w)
 	var found [2][][]Repair // of each run: of samples, of other events
@@ -129,6 +130,7 @@ func (s *solver) fixWorld(w *world, res *Result) {
 		if reviewed && !s.stopped() {
 			s.lastOpinion(c, d)
 			d.takeBack()
+			d.takeBackContested()
 			c.keep(d.left)
 		}
 		if !s.stopped() {

@@ -39,6 +39,8 @@ type review struct {
 	recorded *consensus // who was recorded whole is a witness; nil until it is asked
 	asked    map[*block]bool
 	left     map[*block]remnant // of answers that were taken back
+
+	fs, gs []FrameID // scratch
 }
 
 // A remnant is what is left of an answer: what was recorded, and frames above it.
@@ -134,6 +136,16 @@ func (d *review) suspects(of func(b *block) *block) (all []suspect) {
 		}
 	}
 	return all
+}
+
+// answered returns the blocks whose answers were found.
+func (d *review) answered() []suspect {
+	return d.suspects(func(b *block) *block {
+		if b.given || !b.known() || b.ext == b.stack {
+			return nil
+		}
+		return b
+	})
 }
 
 // findPlaces finds the places where suspects take ways that are doubted. It leaves stacks in the tree.

@@ -21,31 +21,13 @@ const (
 	unseenTurns = 2
 )
 
-// A turning is what goes on in one way from a place on: what calls it there in cut stacks, and how often.
-type turning []vote
-
-// add counts a caller.
-func (x *turning) add(caller MethodID) {
-	for i := range *x {
-		if v := &(*x)[i]; v.of == caller {
-			v.n++
-			return
-		}
-	}
-	*x = append(*x, vote{caller, 1})
-}
-
-// turnings are known by a hash of their frames.
+// turnings are the callings of places where a recursion may begin.
 type turnings struct {
-	*engine
-	ids    numbering
-	of     []turning
-	fs     []FrameID // of one stack
-	sums   []uint64  // hashes of the first so many of them
-	places []int
-	met    []int32 // by method: whether it is in that stack once or again; less if it is not
-	once   int32
-	again  int32
+	callings
+	found []int   // places
+	met   []int32 // by method: whether it is in that stack once or again; less if it is not
+	once  int32
+	again int32
 }
 
 // takeBackTurns takes back the answers that may lack turns of a recursion.
@@ -53,29 +35,22 @@ func (d *review) takeBackTurns() {
 	if d.byName {
 		return
 	}
-	all := d.suspects(func(b *block) *block {
-		if b.given || !b.known() || b.ext == b.stack {
-			return nil
-		}
-		return b
-	})
-	t := turnings{engine: d.engine}
+	all := d.answered()
+	t := turnings{callings: callings{engine: d.engine, length: turnFrames}}
 	lacks := map[StackID]StackID{} // of an answer: what it begins with before turns that it may lack
 	for i := range all {
 		x := &all[i]
 		if _, asked := lacks[x.ext]; !asked {
 			lacks[x.ext] = 0
 			for _, at := range t.placesOf(x.block) {
-				if t.ids.add(t.at(at)) == len(t.of) {
-					t.of = append(t.of, nil)
-				}
+				t.ask(at)
 			}
 		}
 	}
 	if len(t.of) == 0 {
 		return
 	}
-	t.count(d.w)
+	t.count(d.w.cutStacks(false))
 	clear(lacks)
 	for i := range all {
 		x := &all[i]
@@ -104,16 +79,16 @@ func (t *turnings) placesOf(b *block) []int {
 			*met = t.again
 		}
 	}
-	t.places = t.places[:0]
-	for i := 1; i <= len(t.fs)-t.t.Depth(b.stack) && i+turnFrames < len(t.fs); i++ {
+	t.found = t.found[:0]
+	for i := range t.places(b) {
 		if met := &t.met[t.method(t.fs[i])]; *met == t.again {
 			*met = t.once // for what is further in
 			if t.enters(t.fs[i-1:]) {
-				t.places = append(t.places, i)
+				t.found = append(t.found, i)
 			}
 		}
 	}
-	return t.places
+	return t.found
 }
 
 // enters tells whether others than the first of fs call the second one further in, and the first
@@ -132,33 +107,13 @@ func (t *turnings) enters(fs []FrameID) bool {
 	return again
 }
 
-// count counts what the turnings are called by in cut stacks.
-func (t *turnings) count(w *world) {
-	seen := map[StackID]bool{}
-	for i := range w.runs {
-		for k := range w.runs[i].blocks {
-			b := &w.runs[i].blocks[k]
-			if b.given || b.bridged || seen[b.stack] {
-				continue
-			}
-			seen[b.stack] = true
-			t.stack(b.stack)
-			for at := 1; at+turnFrames < len(t.fs); at++ { // the innermost frame is no call site
-				if id := t.ids.get(t.at(at)); id >= 0 {
-					t.of[id].add(t.method(t.fs[at-1]))
-				}
-			}
-		}
-	}
-}
-
 // lacking returns what the answer of b begins with before turns of which there may be more; 0 if
 // there are none.
 func (t *turnings) lacking(b *block) StackID {
 	for _, at := range t.placesOf(b) {
 		m, own := t.method(t.fs[at]), t.method(t.fs[at-1])
 		turns, others := 0, unseenTurns
-		for _, v := range t.of[t.ids.get(t.at(at))] {
+		for _, v := range t.callers(at) {
 			switch {
 			case v.of == own:
 				others += int(v.n)
@@ -192,18 +147,4 @@ func (t *turnings) told(x *suspect, entry StackID) bool {
 		}
 	}
 	return false
-}
-
-// stack turns to a stack.
-func (t *turnings) stack(s StackID) {
-	t.fs = t.t.AppendFrames(t.fs[:0], s)
-	t.sums = append(t.sums[:0], 0)
-	for i, f := range t.fs {
-		t.sums = append(t.sums, hashOn(t.sums[i], f))
-	}
-}
-
-// at returns the hash of the frames from a place on.
-func (t *turnings) at(place int) uint64 {
-	return t.sums[place+turnFrames] - t.sums[place]*powers[turnFrames]
 }

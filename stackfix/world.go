@@ -25,8 +25,9 @@ type world struct {
 
 // howOften is the number of blocks of one stack.
 type howOften struct {
-	stack StackID
-	n     int32
+	stack   StackID
+	n       int32
+	sampled bool // not of other events only
 }
 
 // A run is a stretch of one thread without a break, as blocks of equal samples.
@@ -74,6 +75,33 @@ func (r *run) all() iter.Seq[*block] {
 			}
 		}
 		until(math.MaxInt32)
+	}
+}
+
+// cutStacks yields the stacks of cut blocks, as they were recorded, or of those of samples.
+func (w *world) cutStacks(sampled bool) iter.Seq[StackID] {
+	return func(yield func(StackID) bool) {
+		for i := range w.runs {
+			for k := range w.runs[i].blocks {
+				b := &w.runs[i].blocks[k]
+				if !b.given && !b.bridged && !(sampled && b.evidence) && !yield(b.stack) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// wholeStacks yields the stacks of samples that were recorded whole.
+func (w *world) wholeStacks() iter.Seq[StackID] {
+	return func(yield func(StackID) bool) {
+		for _, l := range w.known {
+			for _, k := range l {
+				if k.sampled && !yield(k.stack) {
+					return
+				}
+			}
+		}
 	}
 }
 
@@ -284,9 +312,10 @@ type builder struct {
 
 // byStack is what a builder knows of a stack.
 type byStack struct {
-	n     int32    // given blocks of the thread
-	run   int32    // 1 + the last run that has a given block of it
-	outer MethodID // that it begins with
+	n       int32    // given blocks of the thread
+	sampled bool     // one of them is of samples
+	run     int32    // 1 + the last run that has a given block of it
+	outer   MethodID // that it begins with
 }
 
 func (e *engine) build(w *world) *builder {
@@ -308,8 +337,8 @@ func (m *builder) end() {
 	known := make([]howOften, len(m.stacks))
 	for i, s := range m.stacks {
 		x := &m.of[m.ids.get(uint64(s))]
-		known[i] = howOften{s, x.n}
-		x.n = 0
+		known[i] = howOften{s, x.n, x.sampled}
+		x.n, x.sampled = 0, false
 	}
 	m.stacks = m.stacks[:0]
 	m.w.known[m.thread] = known
@@ -387,6 +416,7 @@ func (m *builder) count(r *run, b *block) bool {
 			x.outer = m.method(m.t.Frame(m.t.up(b.ext, 1)))
 		}
 	}
+	x.sampled = x.sampled || !b.evidence
 	first := x.run == 0
 	if b.known() && x.run != int32(len(m.w.runs)) {
 		r.root.share(m.t, b.ext)
