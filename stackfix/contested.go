@@ -1,5 +1,7 @@
 package stackfix
 
+import "slices"
+
 // Whole stacks are the shallow ones. Where two ways lead to the same frames, and one of them so deep
 // that its stacks are cut, whole stacks show the other one only, and so do the answers that are made
 // of them: they let the thread pool resume a method that in cut stacks is resumed by what it awaits.
@@ -26,19 +28,21 @@ type contest struct {
 	open  int // the innermost one to which more than otherWays of the cut stacks come another way
 }
 
-// contests find those of answers.
+// contests find those of answers. Only samples count: other events come from few places, again and
+// again.
 type contests struct {
-	cut   callings // of cut stacks, and
-	whole callings // of whole ones, of samples: other events come from few places, again and again
+	w     *world
+	cut   callings // of cut stacks
+	whole callings // of whole ones, once they are asked
 	of    map[uint64]contest
 }
 
 // takeBackContested takes back the answers that take a way which is not believed. What is known
 // further in remains.
 func (d *review) takeBackContested() {
-	all := d.answered()
+	all := slices.DeleteFunc(d.answered(), func(x suspect) bool { return d.weighed[x.block] })
 	ways := callings{engine: d.engine, length: contestedFrames, byMethod: true}
-	c := contests{ways, ways, map[uint64]contest{}}
+	c := contests{d.w, ways, ways, map[uint64]contest{}}
 	// by answer, and how much of it was recorded
 	key := func(x *suspect) uint64 { return edgeKey(x.ext, uint32(d.t.Depth(x.stack))) }
 	for i := range all {
@@ -55,9 +59,7 @@ func (d *review) takeBackContested() {
 	if len(c.cut.of) == 0 {
 		return
 	}
-	c.whole.ids, c.whole.of = c.cut.ids, make([][]vote, len(c.cut.of))
 	c.cut.count(d.w.cutStacks(true))
-	c.whole.count(d.w.wholeStacks())
 	for i := range all {
 		x := &all[i]
 		y := c.of[key(x)]
@@ -65,10 +67,12 @@ func (d *review) takeBackContested() {
 			y = c.contest(x.block)
 			c.of[key(x)] = y
 		}
-		if y.lost > 0 && max(d.alike(x.before, x.ext), d.alike(x.after, x.ext)) <= y.lost {
-			d.left[x.block] = remnant{d.t.Add(d.t.AppendFrames(nil, x.ext)[y.open:]...), float64(x.conf)}
-			x.takeBack()
+		if y.lost == 0 || max(d.alike(x.before, x.ext), d.alike(x.after, x.ext)) > y.lost {
+			d.weighed[x.block] = true
+			continue
 		}
+		d.left[x.block] = remnant{d.t.Add(d.t.AppendFrames(nil, x.ext)[y.open:]...), float64(x.conf)}
+		x.takeBack() // it may be answered again
 	}
 }
 
@@ -80,8 +84,7 @@ func (c *contests) contest(b *block) contest {
 	for at := range t.places(b) {
 		way, caller := t.ids.get(t.at(at)), t.method(t.fs[at-1])
 		cut, others := t.tally(way, caller)
-		whole, _ := c.whole.tally(way, caller)
-		if cut+whole <= fewShow && others >= leastContest {
+		if cut <= fewShow && others >= leastContest && cut+c.shown(way, caller) <= fewShow {
 			y.lost = at
 		}
 		if float64(others) > otherWays*float64(cut+others) {
@@ -89,6 +92,16 @@ func (c *contests) contest(b *block) contest {
 		}
 	}
 	return y
+}
+
+// shown is how many whole stacks show a way called by a caller.
+func (c *contests) shown(way int, caller MethodID) int {
+	if c.whole.of == nil {
+		c.whole.ids, c.whole.of = c.cut.ids, make([][]vote, len(c.cut.of))
+		c.whole.count(c.w.wholeStacks())
+	}
+	n, _ := c.whole.tally(way, caller)
+	return n
 }
 
 // alike is how many frames, from the root on, are of the same methods in both stacks.

@@ -38,6 +38,7 @@ type review struct {
 	w        *world
 	recorded *consensus // who was recorded whole is a witness; nil until it is asked
 	asked    map[*block]bool
+	weighed  map[*block]bool    // see takeBackContested
 	left     map[*block]remnant // of answers that were taken back
 
 	fs, gs []FrameID // scratch
@@ -58,7 +59,7 @@ type suspect struct {
 }
 
 func (e *engine) newReview(w *world) *review {
-	return &review{engine: e, w: w, asked: map[*block]bool{}, left: map[*block]remnant{}}
+	return &review{engine: e, w: w, asked: map[*block]bool{}, weighed: map[*block]bool{}, left: map[*block]remnant{}}
 }
 
 // A doubt is what was found out of the ways that an answer takes.
