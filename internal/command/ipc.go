@@ -20,7 +20,7 @@ var ipcFormats = output.Formats{
 
 // IPC is `tracefix ipc`.
 type IPC struct {
-	Extract string `placeholder:"DIR" help:"Write the traces of the conversation into this folder, as conn-N.nettrace."`
+	Extract string `placeholder:"DIR" help:"Write the traces of the conversation into this folder, as conn-N.nettrace or conn-N.netperf."`
 	LimitFlag
 	Values bool `help:"Show the values of environment variables; they may hold secrets."`
 }
