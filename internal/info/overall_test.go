@@ -2,10 +2,12 @@ package info
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
@@ -39,6 +41,27 @@ func TestOverallCounts(t *testing.T) {
 		f.sumUp()
 		assert.Equal(t, want, f.Overall.Text)
 	}
+}
+
+// A file of which nothing is whole is not usable with care.
+func TestNothingIsWhole(t *testing.T) {
+	for name, content := range map[string]string{
+		"a.ndjson": `{"ts":1,"pid":1,"tid":1,"type":"Unheard","depth":1,"frames":["a"]}` + "\n",
+		"a.json":   `[{"name":"a","ph":`,
+	} {
+		path := filepath.Join(t.TempDir(), name)
+		require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
+		assert.Equal(t, Verdict{State: Bad, Share: 100, Text: "the file is damaged, and nothing in it is whole"}, facts(t, path).Overall, name)
+	}
+}
+
+// Amounts are no events, and those before the damage count.
+func TestAmountsAreWhole(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.speedscope.json")
+	content := `{"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"a"}]},"profiles":[{"type":"sampled","unit":"bytes","name":"t",
+		"startValue":0,"endValue":3,"samples":[[0],[0]],"weights":[1,2]},`
+	require.NoError(t, os.WriteFile(path, []byte(content), 0o666))
+	assert.Equal(t, Verdict{State: Partly, Text: "the file is damaged"}, facts(t, path).Overall)
 }
 
 // A whole copy of a damaged recording says what it lacks, beside what is damaged in the copy.

@@ -457,6 +457,9 @@ func (f *Facts) fileVerdict() Verdict {
 	v.State = Partly
 	v.Text = fmt.Sprintf("damaged in %d place%s, first at offset %d: %s: %s", f.Damages, report.Plural(f.Damages), d.Offset, d.Where, d.What)
 	v.Problem = "the file is damaged"
+	if f.Events == 0 && len(f.Threads) == 0 && f.Lost == nil { // of a nettrace lossVerdict tells
+		v.wrong(1, 0, "the file is damaged, and nothing in it is whole")
+	}
 	if f.LostBytes > 0 {
 		v.Text += fmt.Sprintf("; %s lost", size(f.LostBytes))
 		v.wrong(float64(f.LostBytes)/float64(max(f.Content, f.LostBytes)), 0, percentOf(f.LostBytes, max(f.Content, f.LostBytes))+" of the file is lost by damage")
