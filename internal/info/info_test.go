@@ -301,6 +301,7 @@ func TestBrokenSpeedscope(t *testing.T) {
 		{"behind a profile", head + one + `]},`, 1, 2, 4.5, "2", -1, "events"},
 		{"a broken event", head + one + `,{"type" 5}]}]}`, 1, 2, 4.5, "2", -1, "events"},
 		{"events that are not a list", head + `{"name":"x","unit":"milliseconds","events":5}]}`, 1, 0, 0, "2", -1, "events"},
+		{"bytes behind the end", head + one + "]}]}\n garbage", 1, 2, 4.5, "2", int64(len(head+one) + 6), "document"},
 		{"a name that is a number", head[:len(head)-12] + `"name":5}`, 0, 0, 0, "2", -1, "name"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

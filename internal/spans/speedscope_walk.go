@@ -86,9 +86,16 @@ func (w *walker) file() {
 			whole = s.peek() == 0 && s.ended()
 		}
 	}
-	if s.err == io.EOF && !whole && !w.done {
+	switch {
+	case w.done:
+	case s.err == io.EOF && !whole:
 		s.last = true
 		s.damage("the file breaks off: %v", io.ErrUnexpectedEOF)
+	case whole:
+		if next := s.space(); !s.ended() {
+			s.where = "document"
+			s.damage("bytes after the end of the trace, beginning with %q: left out", next)
+		}
 	}
 }
 
