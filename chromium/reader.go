@@ -607,72 +607,87 @@ func (r *Reader) readKey() error {
 		r.pos++
 		return nil
 	case c == '}':
-		if i := bytes.IndexByte(r.buf[r.mark:r.pos], ','); i >= 0 {
-			if err := r.warn(r.base+int64(r.mark+i), "document", ErrComma); err != nil {
-				return err
-			}
-			if err := r.outside(bytes.ReplaceAll(r.buf[r.mark:r.pos], []byte{','}, nil)); err != nil {
-				return err
-			}
-			r.mark = r.pos
-		}
-		if len(r.open) == 1 {
-			if err := r.objectEnd(); err != nil {
-				return err
-			}
-		}
-		r.pos++
-		r.open = r.open[:len(r.open)-1]
-		r.blank = false
-		if err := r.pass(); err != nil {
-			return err
-		}
-		if len(r.open) == 0 {
-			r.state = atTail
-			if !r.found {
-				return r.warn(r.InputOffset(), "document", fmt.Errorf("%w: no traceEvents", ErrNoTrace))
-			}
-		}
-		return nil
+		return r.endObject()
 	case c != '"':
 		return r.brokenKey()
 	}
 	if err := r.separate("document", r.blank); err != nil {
 		return err
 	}
-	// Scan the key and the first byte of its value within the window.
-	var name string
-	var value int
+	name, value, err := r.scanKey()
+	switch {
+	case err != nil:
+		return err
+	case value > 0:
+		return r.readMember(name, value)
+	case value == badJSON:
+		return r.brokenKey()
+	case r.eof:
+		return r.cut(r.base+int64(r.pos), "document")
+	}
+	return r.skipValue("document", true) // larger than an event may be
+}
+
+// endObject steps over the brace at pos, which ends an object of the document.
+func (r *Reader) endObject() error {
+	if i := bytes.IndexByte(r.buf[r.mark:r.pos], ','); i >= 0 {
+		if err := r.warn(r.base+int64(r.mark+i), "document", ErrComma); err != nil {
+			return err
+		}
+		if err := r.withoutCommas(); err != nil {
+			return err
+		}
+	}
+	if len(r.open) == 1 {
+		if err := r.objectEnd(); err != nil {
+			return err
+		}
+	}
+	r.pos++
+	r.open = r.open[:len(r.open)-1]
+	r.blank = false
+	if err := r.pass(); err != nil {
+		return err
+	}
+	if len(r.open) > 0 {
+		return nil
+	}
+	r.state = atTail
+	if !r.found {
+		return r.warn(r.InputOffset(), "document", fmt.Errorf("%w: no traceEvents", ErrNoTrace))
+	}
+	return nil
+}
+
+// scanKey reads the key at pos up to the first byte of its value, which are held together; value
+// is where that stands behind pos. It is needMore where they are not within the limit or the input
+// ends, and badJSON if no colon stands between them.
+func (r *Reader) scanKey() (name string, value int, err error) {
 	for {
 		b := r.buf[r.pos:r.end]
-		value = needMore
 		if j := stringEnd(b, 1); j >= 0 {
 			name = Unquote(b[1:j])
 			i := skipSpace(b, j+1)
 			if i < len(b) && b[i] != ':' {
-				return r.brokenKey()
+				return name, badJSON, nil
 			}
 			if i < len(b) {
 				if i = skipSpace(b, i+1); i < len(b) {
-					value = i
+					return name, i, nil
 				}
 			}
 		}
-		if value >= 0 {
-			break
-		}
 		if !r.more(r.opts.MaxEventSize) {
-			if r.srcErr != nil {
-				return r.srcErr
-			}
-			if r.eof {
-				return r.cut(r.base+int64(r.pos), "document")
-			}
-			return r.skipValue("document", true)
+			return name, needMore, r.srcErr
 		}
 	}
-	c = r.buf[r.pos+value]
-	if want, bracket := r.wanted(); c == bracket && name != want && len(r.open) == 1 && (!r.found || r.frames == 0) && nearly(name, want) {
+}
+
+// readMember reads the member at pos of the document, whose value begins at pos+value, up to the
+// first event in it.
+func (r *Reader) readMember(name string, value int) error {
+	c := r.buf[r.pos+value]
+	if want, ok := r.misspelt(name, c); ok {
 		if err := r.warn(r.base+int64(r.pos), "document", fmt.Errorf("%w: the key %q; it is read as %q", ErrSyntax, name, want)); err != nil {
 			return err
 		}
@@ -709,6 +724,13 @@ func (r *Reader) readKey() error {
 		defer func() { r.value = nil }()
 	}
 	return r.skipValue(name, true)
+}
+
+// misspelt reports whether a key whose value begins with c is nearly the one that the document
+// still lacks.
+func (r *Reader) misspelt(name string, c byte) (want string, ok bool) {
+	want, bracket := r.wanted()
+	return want, c == bracket && name != want && len(r.open) == 1 && (!r.found || r.frames == 0) && nearly(name, want)
 }
 
 // objectEnd lets the caller add keys to the document, whose brace is at pos.
