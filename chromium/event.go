@@ -95,12 +95,15 @@ type span struct {
 
 const maxLayoutKeys = 16
 
+// values are those of an event by their keys; nil is a key that is missing.
+type values [keyEnd][]byte
+
 // parse reads the event at b[0], which is a brace, key by key.
 func (r *Reader) parse(b []byte, ev *Event) int {
 	s := &r.scan
 	r.spans = r.spans[:0]
 	s.loose = false
-	var name, ph, cat, ts, dur, pid, tid, sf, id, args []byte
+	var found values
 	i := 1
 	comma, first := true, true
 	for {
@@ -127,95 +130,82 @@ func (r *Reader) parse(b []byte, ev *Event) int {
 			s.at = i
 			return badJSON
 		}
-		j := stringEnd(b, i+1) // a key holds no quotes
-		if j < 0 {
-			return j
+		k, from, to := s.member(b, i)
+		if to < 0 {
+			return to
 		}
-		k := keyOf(b[i+1 : j])
-		i = skipSpace(b, j+1)
-		if i == len(b) {
-			return needMore
-		}
-		if b[i] != ':' {
-			s.at = i
-			return badJSON
-		}
-		i = skipSpace(b, i+1)
-		if i == len(b) {
-			return needMore
-		}
-		from := i
-		switch c := b[i]; {
-		case c == '"':
-			if j = s.stringEnd(b, i+1); j < 0 {
-				return j
-			}
-			i = j + 1
-		case c == '{' || c == '[':
-			if i = s.value(b, i); i < 0 {
-				return i
-			}
-		default:
-			if i = s.literal(b, i); i < 0 {
-				return i
-			}
-		}
-		v := b[from:i]
-		switch k {
-		case keyName:
-			name = v
-		case keyPhase:
-			ph = v
-		case keyCat:
-			cat = v
-		case keyTS:
-			ts = v
-		case keyDur:
-			dur = v
-		case keyPID:
-			pid = v
-		case keyTID:
-			tid = v
-		case keySF:
-			sf = v
-		case keyID:
-			id = v
-		case keyArgs:
-			args = v
-		}
+		i = to
+		found[k] = b[from:to]
 		if len(r.spans) <= maxLayoutKeys {
-			r.spans = append(r.spans, span{k, from, i})
+			r.spans = append(r.spans, span{k, from, to})
 		}
 		comma, first = false, false
 	}
-	if r.picky && inString(ph) == nil {
+	if r.picky && inString(found[keyPhase]) == nil {
 		s.at = i
 		return badJSON
 	}
 	ev.Raw = b[:i]
-	if s.quotes {
-		return i // to be read again once the text is put right
+	if !s.quotes { // else it is read again once the text is put right
+		r.fill(ev, &found)
 	}
+	return i
+}
+
+// member scans the member whose key begins at b[i]. Its value is b[from:to]; to is negative if there
+// is none.
+func (s *scanner) member(b []byte, i int) (k key, from, to int) {
+	j := stringEnd(b, i+1) // a key holds no quotes
+	if j < 0 {
+		return 0, 0, j
+	}
+	k = keyOf(b[i+1 : j])
+	i = skipSpace(b, j+1)
+	if i == len(b) {
+		return 0, 0, needMore
+	}
+	if b[i] != ':' {
+		s.at = i
+		return 0, 0, badJSON
+	}
+	i = skipSpace(b, i+1)
+	if i == len(b) {
+		return 0, 0, needMore
+	}
+	switch b[i] {
+	case '"':
+		if to = s.stringEnd(b, i+1); to >= 0 {
+			to++
+		}
+	case '{', '[':
+		to = s.value(b, i)
+	default:
+		to = s.literal(b, i)
+	}
+	return k, i, to
+}
+
+// fill gives ev the values that were found.
+func (r *Reader) fill(ev *Event, v *values) {
 	ev.Phase = 0
-	if t := inString(ph); len(t) > 0 {
+	if t := inString(v[keyPhase]); len(t) > 0 {
 		ev.Phase = t[0]
 	}
-	ev.Name, ev.NameID = inString(name), 0
+	ev.Name, ev.NameID = inString(v[keyName]), 0
 	if ev.Name != nil {
 		ev.NameID = r.nameID(ev.Name)
 	}
-	ev.Cat = inString(cat)
-	ev.TS = parseKey(ts)
-	ev.Dur = parseKey(dur)
-	ev.PID, ev.TID, ev.SF, ev.ID, ev.Args = pid, tid, sf, id, args
-	r.samePID, r.sameTID = same(pid, r.lastPID), same(tid, r.lastTID)
+	ev.Cat = inString(v[keyCat])
+	ev.TS = parseKey(v[keyTS])
+	ev.Dur = parseKey(v[keyDur])
+	ev.PID, ev.TID, ev.SF, ev.ID, ev.Args = v[keyPID], v[keyTID], v[keySF], v[keyID], v[keyArgs]
+	r.samePID, r.sameTID = same(ev.PID, r.lastPID), same(ev.TID, r.lastTID)
 	r.sameCat = same(ev.Cat, r.lastCat)
 	if !r.sameCat {
 		r.lastCat = cloneInto(r.lastCat, ev.Cat)
 	}
-	r.switchThread(pid, tid)
+	r.switchThread(ev.PID, ev.TID)
 	ev.Thread = r.lastThread
-	return i
 }
 
 // same reports whether two values are equal; a missing one equals only itself.
