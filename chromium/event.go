@@ -84,7 +84,8 @@ type step struct {
 // values that vary. Producers write event after event in one layout, so that
 // comparing with the expected bytes replaces most of the scanning.
 type layout struct {
-	steps []step
+	steps    []step
+	pid, tid bool // they vary: these are steps
 }
 
 // A span is a value found by parse: key b[k:], value b[from:to].
@@ -282,7 +283,7 @@ func cloneInto(dst, src []byte) []byte {
 // learn makes the layout of ev, just read by parse from b, the expected one.
 // Values that are the same as in the event before count as fixed: pid, tid, cat.
 func (r *Reader) learn(ev *Event) {
-	r.layout.steps = r.layout.steps[:0]
+	r.layout.steps, r.layout.pid, r.layout.tid = r.layout.steps[:0], false, false
 	r.guesser.on = false
 	if len(r.spans) > maxLayoutKeys || r.scan.loose {
 		return
@@ -305,10 +306,12 @@ func (r *Reader) learn(ev *Event) {
 			if r.samePID {
 				continue
 			}
+			r.layout.pid = true
 		case keyTID:
 			if r.sameTID {
 				continue
 			}
+			r.layout.tid = true
 		case keyCat:
 			if r.sameCat && v[0] == '"' {
 				continue
@@ -348,8 +351,6 @@ func (r *Reader) expect(b []byte, ev *Event) int {
 		return 0
 	}
 	i := 0
-	pid, tid := r.layoutPID, r.layoutTID
-	fixed := true // pid and tid are those of the layout
 	plain := r.layoutPlain
 	ev.Cat = r.layoutCat
 	ev.Phase, ev.Name, ev.NameID = 0, nil, 0
@@ -370,10 +371,16 @@ func (r *Reader) expect(b []byte, ev *Event) int {
 		switch st.key {
 		case keyEnd:
 			ev.Raw = b[:i]
-			if !fixed || r.lastThread != r.layoutThread {
-				r.switchThread(pid, tid)
+			if !r.layout.pid {
+				ev.PID = r.layoutPID
 			}
-			ev.PID, ev.TID, ev.Thread = pid, tid, r.lastThread
+			if !r.layout.tid {
+				ev.TID = r.layoutTID
+			}
+			if r.layout.pid || r.layout.tid || r.lastThread != r.layoutThread {
+				r.switchThread(ev.PID, ev.TID)
+			}
+			ev.Thread = r.lastThread
 			r.plain = plain
 			return i
 		case keyPhase:
@@ -385,15 +392,16 @@ func (r *Reader) expect(b []byte, ev *Event) int {
 			i++
 			continue
 		case keyName:
-			if st.kind == '"' {
-				from := i
-				if i = r.expectName(b, i, ev); i < 0 {
-					return 0
-				}
-				ev.Name = b[from:i]
-				plain = plain && r.known[ev.NameID].text
-				continue
+			if st.kind != '"' {
+				return 0
 			}
+			from := i
+			if i = r.expectName(b, i, ev); i < 0 {
+				return 0
+			}
+			ev.Name = b[from:i]
+			plain = plain && r.known[ev.NameID].text
+			continue
 		case keyTS:
 			// All events of a sample carry the same text.
 			if t := r.lastTS.Text; st.kind == '0' && len(t) > 0 && len(b)-i > len(t) &&
@@ -404,81 +412,93 @@ func (r *Reader) expect(b []byte, ev *Event) int {
 				continue
 			}
 		}
-		from := i
+		to := i
 		switch st.kind {
 		case '"':
-			if i = stringEnd(b, i); i < 0 {
-				return 0
-			}
+			to = stringEnd(b, i)
 		case '0':
-			for i < len(b) && literalByte[b[i]] {
-				i++
-			}
-			if i == len(b) || i == from {
-				return 0
-			}
+			to = literalEnd(b, i)
 		default:
-			if c := b[i]; c != '{' && c != '[' {
-				return 0
-			}
-			r.scan.loose = false
-			if i = r.scan.value(b, i); i < 0 || r.scan.loose {
-				return 0
-			}
+			to = r.bracketEnd(b, i)
 		}
-		v := b[from:i]
+		if to < 0 || !r.take(ev, st, b, i, to) {
+			return 0
+		}
 		if st.kind != '0' { // all bytes of a literal are plain
-			plain = plain && oddByte(v) < 0
+			plain = plain && oddByte(b[i:to]) < 0
 		}
-		switch st.key {
-		case keyOther:
-			if st.kind == '0' && !validLiteral(v) {
-				return 0
-			}
-			continue
-		case keyCat:
-			if st.kind != '"' {
-				return 0
-			}
-			ev.Cat = v
-			continue
-		}
-		if st.kind == '"' {
-			v = b[from-1 : i+1]
-		} else if st.kind == '0' && st.key != keySF && !validLiteral(v) {
-			return 0
-		}
-		switch st.key {
-		case keyName:
-			return 0
-		case keyTS:
-			ev.TS = ParseTime(v)
-			r.lastTS = ev.TS
-			r.tsBuf = append(r.tsBuf[:0], v...)
-			r.lastTS.Text = r.tsBuf
-		case keyDur:
-			ev.Dur = ParseTime(v)
-		case keyPID:
-			pid, fixed = v, false
-		case keyTID:
-			tid, fixed = v, false
-		case keySF:
-			for _, c := range v {
-				if c-'0' >= 10 && st.kind == '0' {
-					return 0
-				}
-			}
-			if len(v) > 1 && v[0] == '0' {
-				return 0
-			}
-			ev.SF = v
-		case keyID:
-			ev.ID = v
-		case keyArgs:
-			ev.Args = v
-		}
+		i = to
 	}
 	return 0
+}
+
+// literalEnd returns where the number or word at b[i] ends.
+func literalEnd(b []byte, i int) int {
+	j := i
+	for j < len(b) && literalByte[b[j]] {
+		j++
+	}
+	if j == len(b) || j == i {
+		return needMore
+	}
+	return j
+}
+
+// bracketEnd returns where the array or object at b[i] ends, which must be valid.
+func (r *Reader) bracketEnd(b []byte, i int) int {
+	if c := b[i]; c != '{' && c != '[' {
+		return badJSON
+	}
+	r.scan.loose = false
+	if i = r.scan.value(b, i); r.scan.loose {
+		return badJSON
+	}
+	return i
+}
+
+// take gives ev the value b[from:to] of a step; false if it is not one that the key can have.
+func (r *Reader) take(ev *Event, st *step, b []byte, from, to int) bool {
+	v := b[from:to]
+	switch {
+	case st.kind == '0' && st.key != keySF && !validLiteral(v):
+		return false
+	case st.kind == '"' && st.key != keyCat:
+		v = b[from-1 : to+1]
+	}
+	switch st.key {
+	case keyCat:
+		ev.Cat = v
+		return st.kind == '"'
+	case keyTS:
+		ev.TS = ParseTime(v)
+		r.lastTS = ev.TS
+		r.tsBuf = append(r.tsBuf[:0], v...)
+		r.lastTS.Text = r.tsBuf
+	case keyDur:
+		ev.Dur = ParseTime(v)
+	case keyPID:
+		ev.PID = v
+	case keyTID:
+		ev.TID = v
+	case keySF:
+		ev.SF = v
+		return st.kind != '0' || isNatural(v)
+	case keyID:
+		ev.ID = v
+	case keyArgs:
+		ev.Args = v
+	}
+	return true
+}
+
+// isNatural reports whether v is digits that do not begin with a zero, or 0.
+func isNatural(v []byte) bool {
+	for _, c := range v {
+		if c-'0' >= 10 {
+			return false
+		}
+	}
+	return len(v) == 1 || v[0] != '0'
 }
 
 // expectName reads the name whose text starts at b[i] and returns the index of
