@@ -127,143 +127,178 @@ type damage struct {
 // Write writes the page of p. Columns of numbers are LEB128 in base64, so a sample
 // costs some five bytes and a stack four.
 func Write(w io.Writer, p *profile.Profile) error {
-	b := bufio.NewWriterSize(w, 1<<16)
-	h := head{
-		Title: title(p.Meta.Source), EndNs: p.Meta.End, Processes: len(p.Processes), Methods: []string{}, OffCPU: -1, Polls: []int{}, Modules: [][2]int{},
-		Hows: []string{}, HowTexts: []string{}, Threads: []thread{}, Tracks: []track{}, Names: []string{""}, Losses: []loss{}, Damage: []damage{}, Notes: []string{},
-	}
+	h := newHead(p)
 	before, after := page(h.Title)
+	b := bufio.NewWriterSize(w, 1<<16)
 	b.WriteString(before)
 	index := map[*profile.Thread]int{}
 	for i, t := range p.Threads {
 		index[t] = i
 	}
 	drawn := newSlices(b, p, &h, index)
-
-	n := newNumbers(p.Table)
-	timing := p.Timing()
-	stretches := timing.Stretches
-	hows := map[string]int{}
+	out := &pageWriter{b: b, p: p, h: &h, n: newNumbers(p.Table), timing: p.Timing(), hows: map[string]int{}}
 	runs := spool.ListIn[requestWork](p.Activities.Spool)
 	for i, t := range p.Threads {
-		row := thread{Index: i, PID: t.Owner().PID, TID: t.TID, Name: text.Line(t.Name), Process: text.Line(t.Owner().Name)}
-		repairs := t.Repairs.Cursor()
-		for s := range stretches(t) {
-			row.Samples++
-			node := n.number(s.Stack, s.Type)
-			r := repairs.Of(s.Index)
-			if r != nil {
-				n.number(r.Recorded, s.Type)
-				row.Repaired++
-				if _, ok := hows[r.How]; !ok {
-					hows[r.How] = len(h.Hows)
-					h.Hows = append(h.Hows, r.How)
-					h.HowTexts = append(h.HowTexts, cmp.Or(report.How(r.How), r.How))
-				}
-			}
-			if s.Cut != profile.Whole || r != nil {
-				row.Cut++
-			}
-			if s.Type == profile.SampleManaged || s.Type == profile.SampleCPU {
-				row.Busy++
-				if n.managed[node] {
-					row.Managed++
-				}
-			}
-			h.EndNs = max(h.EndNs, s.End)
-		}
-		for w := range works(p, timing, t) {
+		row := out.thread(i, t)
+		for w := range works(p, out.timing, t) {
 			runs.Add(&w)
 			row.Works++
 		}
 		h.Threads = append(h.Threads, row)
 	}
-	h.Methods, h.OffCPU, h.Polls, h.Modules = n.names, n.offCPU, n.polls, n.modules
-	h.Nodes = len(n.nodes)
+	h.Methods, h.OffCPU, h.Polls, h.Modules = out.n.names, out.n.offCPU, out.n.polls, out.n.modules
+	h.Nodes = len(out.n.nodes)
 	h.tell(p)
 	h.limits(p, index)
-
-	j, err := json.Marshal(h) // escapes < > &, so it cannot end the script element
-	if err != nil {
+	if err := out.head(); err != nil {
 		return err
 	}
-	b.WriteString(`<script type="application/json" class="head">`)
-	b.Write(j)
-	b.WriteString("</script>\n")
-
-	// Stacks: parent as distance, method.
-	column(b, "nodes", func(c *columnWriter) {
-		for i, node := range n.nodes[1:] {
-			c.uint(uint64(i + 1 - int(node.parent)))
-			c.uint(uint64(node.method))
-		}
-	})
-	// Samples, thread after thread: time since the end of the one before, time for which
-	// it speaks, stack, and flags: bits 0-2 type, 3 cut, 4 joined to the one before, 5 that
-	// the number of fresh frames follows, then 1 + how of the repair; and if repaired the number of
-	// restored frames, how many of them stand behind a bridge, the confidence in percent, and the
-	// stack as it was recorded.
-	column(b, "samples", func(c *columnWriter) {
-		for _, t := range p.Threads {
-			var last int64
-			repairs := t.Repairs.Cursor()
-			for s := range stretches(t) {
-				r := repairs.Of(s.Index)
-				c.uint(uint64(s.Start - last))
-				c.uint(uint64(s.End - s.Start))
-				last = s.End
-				c.uint(uint64(n.number(s.Stack, s.Type)))
-				flags := uint64(s.Type)
-				if s.Cut != profile.Whole || r != nil { // of an earlier repair, whole by now
-					flags |= 8
-				}
-				if s.Joined {
-					flags |= 16
-				}
-				if s.Fresh > 0 {
-					flags |= 32
-				}
-				if r != nil {
-					flags |= uint64(1+hows[r.How]) << 6
-				}
-				c.uint(flags)
-				if s.Fresh > 0 {
-					c.uint(uint64(s.Fresh))
-				}
-				if r != nil {
-					c.uint(uint64(r.Restored))
-					c.uint(uint64(r.Above))
-					c.uint(uint64(float64(r.Confidence)*100 + 0.5))
-					c.uint(uint64(n.number(r.Recorded, s.Type)))
-				}
-			}
-		}
-	})
+	column(b, "nodes", out.nodes)
+	column(b, "samples", out.samples)
 	column(b, "slices", drawn.write)
-	// For whom threads worked, thread after thread: the first sample of a run since that of the run
-	// before, how many samples it has, and the number of the request.
-	column(b, "work", func(c *columnWriter) {
-		next := runs.From(0)
-		for i := range h.Threads {
-			last := 0
-			for range h.Threads[i].Works {
-				w := next.Peek()
-				if w == nil {
-					return // they could not be read again: p.Err tells
-				}
-				c.uint(uint64(w.First - last))
-				c.uint(uint64(w.Samples))
-				c.uint(uint64(w.Request))
-				last = w.First
-				next.Next()
-			}
-		}
-	})
+	column(b, "work", func(c *columnWriter) { out.work(c, runs) })
 	b.WriteString(after)
 	if err := b.Flush(); err != nil {
 		return err
 	}
 	return p.Err()
+}
+
+// A pageWriter writes the parts of a page. Samples are gone through twice, first to sum them up and to
+// number their stacks.
+type pageWriter struct {
+	b      *bufio.Writer
+	p      *profile.Profile
+	h      *head
+	timing *profile.Timing
+	n      *numbers
+	hows   map[string]int // numbers of kinds of evidence
+}
+
+// thread sums up the samples of a thread.
+func (w *pageWriter) thread(i int, t *profile.Thread) thread {
+	row := thread{Index: i, PID: t.Owner().PID, TID: t.TID, Name: text.Line(t.Name), Process: text.Line(t.Owner().Name)}
+	repairs := t.Repairs.Cursor()
+	for s := range w.timing.Stretches(t) {
+		row.Samples++
+		node := w.n.number(s.Stack, s.Type)
+		r := repairs.Of(s.Index)
+		if r != nil {
+			w.n.number(r.Recorded, s.Type)
+			row.Repaired++
+			w.how(r.How)
+		}
+		if s.Cut != profile.Whole || r != nil {
+			row.Cut++
+		}
+		if s.Type == profile.SampleManaged || s.Type == profile.SampleCPU {
+			row.Busy++
+			if w.n.managed[node] {
+				row.Managed++
+			}
+		}
+		w.h.EndNs = max(w.h.EndNs, s.End)
+	}
+	return row
+}
+
+// how numbers a kind of evidence.
+func (w *pageWriter) how(how string) {
+	if _, ok := w.hows[how]; !ok {
+		w.hows[how] = len(w.h.Hows)
+		w.h.Hows = append(w.h.Hows, how)
+		w.h.HowTexts = append(w.h.HowTexts, cmp.Or(report.How(how), how))
+	}
+}
+
+// head writes what the page reads first.
+func (w *pageWriter) head() error {
+	j, err := json.Marshal(w.h) // escapes < > &, so it cannot end the script element
+	if err != nil {
+		return err
+	}
+	w.b.WriteString(`<script type="application/json" class="head">`)
+	w.b.Write(j)
+	w.b.WriteString("</script>\n")
+	return nil
+}
+
+// nodes writes the stacks: parent as distance, method.
+func (w *pageWriter) nodes(c *columnWriter) {
+	for i, node := range w.n.nodes[1:] {
+		c.uint(uint64(i + 1 - int(node.parent)))
+		c.uint(uint64(node.method))
+	}
+}
+
+// samples writes the samples, thread after thread: time since the end of the one before, time for
+// which it speaks, stack, and flags: bits 0-2 type, 3 cut, 4 joined to the one before, 5 that
+// the number of fresh frames follows, then 1 + how of the repair; and if repaired the number of
+// restored frames, how many of them stand behind a bridge, the confidence in percent, and the
+// stack as it was recorded.
+func (w *pageWriter) samples(c *columnWriter) {
+	for _, t := range w.p.Threads {
+		var last int64
+		repairs := t.Repairs.Cursor()
+		for s := range w.timing.Stretches(t) {
+			r := repairs.Of(s.Index)
+			c.uint(uint64(s.Start - last))
+			c.uint(uint64(s.End - s.Start))
+			last = s.End
+			c.uint(uint64(w.n.number(s.Stack, s.Type)))
+			flags := uint64(s.Type)
+			if s.Cut != profile.Whole || r != nil { // of an earlier repair, whole by now
+				flags |= 8
+			}
+			if s.Joined {
+				flags |= 16
+			}
+			if s.Fresh > 0 {
+				flags |= 32
+			}
+			if r != nil {
+				flags |= uint64(1+w.hows[r.How]) << 6
+			}
+			c.uint(flags)
+			if s.Fresh > 0 {
+				c.uint(uint64(s.Fresh))
+			}
+			if r != nil {
+				c.uint(uint64(r.Restored))
+				c.uint(uint64(r.Above))
+				c.uint(uint64(float64(r.Confidence)*100 + 0.5))
+				c.uint(uint64(w.n.number(r.Recorded, s.Type)))
+			}
+		}
+	}
+}
+
+// work writes for whom threads worked, thread after thread: the first sample of a run since that of
+// the run before, how many samples it has, and the number of the request.
+func (w *pageWriter) work(c *columnWriter, runs *spool.List[requestWork]) {
+	next := runs.From(0)
+	for i := range w.h.Threads {
+		last := 0
+		for range w.h.Threads[i].Works {
+			run := next.Peek()
+			if run == nil {
+				return // they could not be read again: p.Err tells
+			}
+			c.uint(uint64(run.First - last))
+			c.uint(uint64(run.Samples))
+			c.uint(uint64(run.Request))
+			last = run.First
+			next.Next()
+		}
+	}
+}
+
+// newHead returns a head without numbers; lists are empty, not missing.
+func newHead(p *profile.Profile) head {
+	return head{
+		Title: title(p.Meta.Source), EndNs: p.Meta.End, Processes: len(p.Processes), Methods: []string{}, OffCPU: -1, Polls: []int{}, Modules: [][2]int{},
+		Hows: []string{}, HowTexts: []string{}, Threads: []thread{}, Tracks: []track{}, Names: []string{""}, Losses: []loss{}, Damage: []damage{}, Notes: []string{},
+	}
 }
 
 // title names the page of a trace.
