@@ -183,87 +183,100 @@ func (b *Builder) match(p *process, e *Event, l []*request) (*request, bool) {
 	}
 	fit = cutOff(fit, e.Kind)
 	th := p.thread(e.Thread)
-	has := func(r *request) bool {
-		for _, x := range fit {
-			if x == r {
-				return true
-			}
-		}
-		return false
-	}
 	switch e.Kind {
 	case RequestLeftQueue:
-		// t - ms is the moment the request joined the queue, just after its start (or
-		// its redirect). Nearest such moment before it.
-		at := e.Time - int64(e.Millis*1e6)
-		var best *request
-		bestGap := int64(1) << 62
-		for _, r := range fit {
-			gap := at - r.hop().start
-			if gap < 0 {
-				gap = -8 * gap // it can only lie before by rounding
-			}
-			if r.queuedNow() {
-				gap += 1 << 40 // has left already; a second wait is rare
-			}
-			if gap < bestGap {
-				best, bestGap = r, gap
-			}
-		}
-		return best, false
+		return nearestQueued(fit, e), false
 	case RequestHeadersStart:
-		if th.leftQueue != nil && has(th.leftQueue) {
+		if th.leftQueue != nil && slices.Contains(fit, th.leftQueue) {
 			return th.leftQueue, true
 		}
-		if e.HasConn {
-			if c := p.conns[e.Conn]; c != nil && c.host != "" {
-				var same []*request
-				for _, r := range fit {
-					if at := r.hop().at; at.host == c.host && at.port == c.port || at.scheme == "http" && c.port == 0 {
-						same = append(same, r)
-					}
-				}
-				if len(same) > 0 {
-					fit = same
-				}
-			}
-		}
+		fit = p.sameHost(fit, e)
 	}
 	// The same thread: most events of a request directly follow its last one.
-	if th.last != nil && has(th.last) && th.last.follows(th.kind, e.Kind) {
+	if th.last != nil && slices.Contains(fit, th.last) && th.last.follows(th.kind, e.Kind) {
 		return th.last, len(fit) == 1
 	}
 	if e.Kind == RequestStop && e.HasStatus {
-		var same []*request
-		for _, r := range fit {
-			x := r.hop().last()
-			switch {
-			case r.failed:
-				if e.Status == -1 || x != nil && x.hasStatus && x.status == e.Status {
-					same = append(same, r)
-				}
-			case x != nil && x.hasStatus && x.status == e.Status:
-				same = append(same, r)
-			}
+		fit = sameStatus(fit, e.Status)
+	}
+	return firstIn(fit, e.Kind), false
+}
+
+// nearestQueued picks the request of l that joined the queue nearest before the moment that e, which
+// left it, tells.
+func nearestQueued(l []*request, e *Event) *request {
+	// t - ms is the moment the request joined the queue, just after its start (or
+	// its redirect). Nearest such moment before it.
+	at := e.Time - int64(e.Millis*1e6)
+	var best *request
+	bestGap := int64(1) << 62
+	for _, r := range l {
+		gap := at - r.hop().start
+		if gap < 0 {
+			gap = -8 * gap // it can only lie before by rounding
 		}
-		if len(same) > 0 {
-			fit = same
+		if r.queuedNow() {
+			gap += 1 << 40 // has left already; a second wait is rare
+		}
+		if gap < bestGap {
+			best, bestGap = r, gap
 		}
 	}
-	// First in, first out.
-	best := fit[0]
-	for _, r := range fit[1:] {
-		if e.Kind == RequestHeadersStart || e.Kind == RequestFailed {
+	return best
+}
+
+// sameHost leaves of l those that go where the connection of e does, all if there are none.
+func (p *process) sameHost(l []*request, e *Event) []*request {
+	if !e.HasConn {
+		return l
+	}
+	c := p.conns[e.Conn]
+	if c == nil || c.host == "" {
+		return l
+	}
+	return those(l, func(r *request) bool {
+		at := r.hop().at
+		return at.host == c.host && at.port == c.port || at.scheme == "http" && c.port == 0
+	})
+}
+
+// sameStatus leaves of l those whose last answer has a status, or that failed if it is -1; all if
+// there are none.
+func sameStatus(l []*request, status int32) []*request {
+	return those(l, func(r *request) bool {
+		x := r.hop().last()
+		return r.failed && status == -1 || x != nil && x.hasStatus && x.status == status
+	})
+}
+
+// those returns the requests of l that are so, l if there are none.
+func those(l []*request, so func(*request) bool) []*request {
+	var out []*request
+	for _, r := range l {
+		if so(r) {
+			out = append(out, r)
+		}
+	}
+	if len(out) == 0 {
+		return l
+	}
+	return out
+}
+
+// firstIn picks the request of l that an event of kind k is of if they are served in turn.
+func firstIn(l []*request, k Kind) *request {
+	best := l[0]
+	for _, r := range l[1:] {
+		if k == RequestHeadersStart {
 			// The one that began last: nested requests, and the thread told nothing.
-			if r.start > best.start && e.Kind == RequestHeadersStart {
+			if r.start > best.start {
 				best = r
 			}
-		}
-		if e.Kind != RequestHeadersStart && r.last < best.last {
+		} else if r.last < best.last {
 			best = r
 		}
 	}
-	return best, false
+	return best
 }
 
 // cutOff leaves in l those that an event may be of, given which connections are closed: a request
