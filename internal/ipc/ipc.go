@@ -493,10 +493,7 @@ func (d *decoder) message(c *conn, s *stream, end bool) (int, error) {
 		if wait(advertSize) {
 			return 0, nil
 		}
-		it := d.item(c, s, "advertise", min(len(b), advertSize))
-		it.Direction, it.Name = ToTool, "advertise"
-		decodeAdvertise(it, b)
-		return int(it.Size), d.yield(it)
+		return d.advertisement(c, s)
 	case s.dir == ToRuntime && !c.mixed && c.request != nil:
 		d.open(c, s, "junk", -1) // a second request does not exist
 		if c.request.userEvents() {
@@ -504,39 +501,63 @@ func (d *decoder) message(c *conn, s *stream, end bool) (int, error) {
 		}
 		return 0, nil
 	case bytes.HasPrefix(b, []byte(magic)), s.dir == ToRuntime && !c.mixed:
+		if wait(headerSize) || len(b) >= headerSize && wait(messageSize(b)) {
+			return 0, nil
+		}
+		if len(b) < headerSize {
+			return d.cutHeader(c, s)
+		}
+		return d.whole(c, s)
 	case !end && (bytes.HasPrefix([]byte(magic), b) || bytes.HasPrefix([]byte(advertise), b)):
 		return 0, nil
-	default:
-		// In one stream of both directions the next message may follow.
-		if c.mixed {
-			if i := bytes.Index(b, []byte(magic)); i > 0 {
-				it := d.item(c, s, "junk", i)
-				it.Notes = []string{fmt.Sprintf("not a message; it begins % x", b[:min(i, 16)])}
-				return i, d.yield(it)
-			}
+	}
+	return d.noMessage(c, s)
+}
+
+// messageSize is what the header of a message says.
+func messageSize(b []byte) int {
+	return max(int(binary.LittleEndian.Uint16(b[14:])), headerSize)
+}
+
+// advertisement takes the runtime's call to a tool that waits.
+func (d *decoder) advertisement(c *conn, s *stream) (int, error) {
+	it := d.item(c, s, "advertise", min(len(s.buf), advertSize))
+	it.Direction, it.Name = ToTool, "advertise"
+	decodeAdvertise(it, s.buf)
+	return int(it.Size), d.yield(it)
+}
+
+// noMessage takes bytes that begin no message.
+func (d *decoder) noMessage(c *conn, s *stream) (int, error) {
+	// In one stream of both directions the next message may follow.
+	if c.mixed {
+		if i := bytes.Index(s.buf, []byte(magic)); i > 0 {
+			it := d.item(c, s, "junk", i)
+			it.Notes = []string{fmt.Sprintf("not a message; it begins % x", s.buf[:min(i, 16)])}
+			return i, d.yield(it)
 		}
-		d.open(c, s, "junk", -1)
-		return 0, nil
 	}
-	if wait(headerSize) {
-		return 0, nil
+	d.open(c, s, "junk", -1)
+	return 0, nil
+}
+
+// cutHeader takes a message of which the recording has no whole header.
+func (d *decoder) cutHeader(c *conn, s *stream) (int, error) {
+	it := d.item(c, s, "request", len(s.buf))
+	it.Name, it.Cut = "(cut)", true
+	if s.dir == ToTool && !c.mixed {
+		it.Kind = "response"
 	}
-	if len(b) < headerSize {
-		it := d.item(c, s, "request", len(b))
-		it.Name, it.Cut = "(cut)", true
-		if s.dir == ToTool && !c.mixed {
-			it.Kind = "response"
-		}
-		it.Notes = append(it.Notes, fmt.Sprintf("the message ends within its header: %d of %d bytes", len(b), headerSize))
-		if it.Kind == "request" {
-			c.request = it
-		}
-		return len(b), d.yield(it)
+	it.Notes = append(it.Notes, fmt.Sprintf("the message ends within its header: %d of %d bytes", len(s.buf), headerSize))
+	if it.Kind == "request" {
+		c.request = it
 	}
-	size := max(int(binary.LittleEndian.Uint16(b[14:])), headerSize)
-	if wait(size) {
-		return 0, nil
-	}
+	return len(s.buf), d.yield(it)
+}
+
+// whole takes a request or an answer with its payload, or what the recording has of it.
+func (d *decoder) whole(c *conn, s *stream) (int, error) {
+	b, size := s.buf, messageSize(s.buf)
 	it := d.item(c, s, "request", min(size, len(b)))
 	it.Set, it.ID = int(b[16]), int(b[17])
 	if s.dir == ToTool && !c.mixed || c.mixed && it.Set == setServer {
