@@ -375,18 +375,8 @@ func textNumber(s string) float64 {
 // are found by name: the package of the library decides which there are.
 func (c *counterReader) metric(ev *nettrace.Event) error {
 	id := ev.Metadata.EventID
-	var typ CounterType
-	switch id {
-	case 4:
-		typ = Counter
-	case 5:
-		typ = Gauge
-	case 6, 19:
-		typ = Histogram
-	case 16:
-		typ = UpDownCounter
-	case 1, 2, 3, 7, 9, 12, 13, 14, 15, 17:
-	default:
+	typ, ok := metricType(id)
+	if !ok && !isControl(id) {
 		return nil
 	}
 	l := ev.Layout()
@@ -402,8 +392,7 @@ func (c *counterReader) metric(ev *nettrace.Event) error {
 		}
 		return &none
 	}
-	switch id {
-	case 1, 2, 3, 7, 9, 12, 13, 14, 15, 17:
+	if !ok {
 		c.control(id, field)
 		return nil
 	}
@@ -417,33 +406,68 @@ func (c *counterReader) metric(ev *nettrace.Event) error {
 	}
 	p := c.begin(ev)
 	p.Type = typ
+	c.describe(p, field)
+	if !c.measure(p, id, field) || p.Name == "" {
+		return nil
+	}
+	return c.emit(p)
+}
+
+// metricType returns the type of counter of which an event tells the value.
+func metricType(id int) (typ CounterType, ok bool) {
+	switch id {
+	case 4:
+		return Counter, true
+	case 5:
+		return Gauge, true
+	case 6, 19:
+		return Histogram, true
+	case 16:
+		return UpDownCounter, true
+	}
+	return 0, false
+}
+
+// isControl reports whether an event is one around the values.
+func isControl(id int) bool {
+	switch id {
+	case 1, 2, 3, 7, 9, 12, 13, 14, 15, 17:
+		return true
+	}
+	return false
+}
+
+// describe tells of what series p is, and of which interval.
+func (c *counterReader) describe(p *Point, field func(string) *nettrace.Value) {
 	p.Provider, p.Version = c.intern(field("meterName")), c.intern(field("meterVersion"))
 	p.Name, p.Unit = c.intern(field("instrumentName")), c.intern(field("unit"))
 	p.Instrument = int(field("instrumentId").Int())
 	p.Tags = joinTags(c.tags[p.Instrument], c.intern(field("tags")))
-	if p.Instrument == 0 && !c.end.IsZero() && len(c.seen) < maxSeen {
+	if c.end.IsZero() {
+		return
+	}
+	if p.Instrument == 0 && len(c.seen) < maxSeen {
 		key := p.Series()
 		p.Instrument = c.seen[key]
 		c.seen[key]++
 	}
-	if !c.end.IsZero() {
-		p.Time = c.end
-		p.Interval = c.end.Sub(c.start).Seconds()
-		p.Asked = math.Round(10*p.Interval) / 10 // meters keep to the interval; the least is 0.1 s
-	}
+	p.Time = c.end
+	p.Interval = c.end.Sub(c.start).Seconds()
+	p.Asked = math.Round(10*p.Interval) / 10 // meters keep to the interval; the least is 0.1 s
+}
+
+// measure reads the values of an event, and reports whether there is one.
+func (c *counterReader) measure(p *Point, id int, field func(string) *nettrace.Value) bool {
 	switch id {
 	case 4, 16:
 		p.Value, p.Total = number(field("rate")), number(field("value"))
 		if id == 16 && math.IsNaN(p.Value) {
 			p.Value = p.Total
 		}
-		if math.IsNaN(p.Value) && math.IsNaN(p.Total) {
-			return nil
-		}
+		return !math.IsNaN(p.Value) || !math.IsNaN(p.Total)
 	case 5:
-		if p.Value = number(field("lastValue")); math.IsNaN(p.Value) {
-			return nil
-		}
+		p.Value = number(field("lastValue"))
+		return !math.IsNaN(p.Value)
 	case 6:
 		p.Quantiles = appendQuantiles(p.Quantiles, field("quantiles").String())
 		if f := field("count"); f.Kind() != nettrace.KindNone {
@@ -460,10 +484,7 @@ func (c *counterReader) metric(ev *nettrace.Event) error {
 			p.Exponential = &c.buckets
 		}
 	}
-	if p.Name == "" {
-		return nil
-	}
-	return c.emit(p)
+	return true
 }
 
 // maxSeen limits the values of one interval among which equal ones are told apart.
