@@ -48,11 +48,28 @@ type reply struct {
 // An outlook is what is known ahead of the connections of a process.
 type outlook struct {
 	off     bool // ids tell more
-	conns   map[int64]*connection
-	threads map[uint64]*thread // with the last event of System.Net.Http
-	busy    []*connection      // in order of their requests
-	free    []*reply           // not told, in order of their ends
-	reading []*reply           // whose content is being read
+	conns   map[int64]*connOutlook
+	threads map[uint64]*threadOutlook
+	busy    []*connOutlook // in order of their requests
+	free    []*reply       // not told, in order of their ends
+	reading []*reply       // whose content is being read
+}
+
+// A connOutlook is what is known ahead of a connection.
+type connOutlook struct {
+	major  uint8
+	busy   bool  // the answer to its user is not known
+	begun  int64 // when its user began to send the headers
+	sent   int64 // when they were sent
+	coming int   // answers on it that are known and not handled
+}
+
+// A threadOutlook is what is known ahead of a thread: its last event of System.Net.Http.
+type threadOutlook struct {
+	kind   Kind
+	joined int64        // of RequestLeftQueue: when the request joined the queue
+	reply  *reply       // that the event was part of
+	conn   *connOutlook // that the request was sent on
 }
 
 // pass takes the next event in time order. Where requests have no ids it handles the one that came
@@ -94,7 +111,7 @@ func (b *Builder) look(e *Event) *reply {
 	}
 	u := &b.process(e.Process).outlook
 	if u.conns == nil {
-		u.conns, u.threads = map[int64]*connection{}, map[uint64]*thread{}
+		u.conns, u.threads = map[int64]*connOutlook{}, map[uint64]*threadOutlook{}
 	}
 	// The bridge's spans tell whose answer it is, which the event behind it on the thread ends.
 	u.off = u.off || span || e.ID != ([16]byte{})
@@ -107,18 +124,18 @@ func (b *Builder) look(e *Event) *reply {
 	}
 	th := u.threads[e.Thread]
 	if th == nil {
-		th = &thread{}
+		th = &threadOutlook{}
 		u.threads[e.Thread] = th
 	}
 	kind, k, on := th.kind, th.reply, th.conn
 	th.kind, th.reply, th.conn = e.Kind, nil, nil
 	switch e.Kind {
 	case RequestLeftQueue:
-		th.at = e.Time - int64(e.Millis*1e6)
+		th.joined = e.Time - int64(e.Millis*1e6)
 	case RequestHeadersStart:
 		since := never
 		if kind == RequestLeftQueue {
-			since = th.at
+			since = th.joined
 		}
 		if e.HasConn {
 			th.conn = u.begin(e, since)
@@ -154,19 +171,19 @@ func (u *outlook) connection(e *Event) {
 }
 
 // add makes a connection known. Those that were before are forgotten if they are too many.
-func (u *outlook) add(id int64) *connection {
+func (u *outlook) add(id int64) *connOutlook {
 	if len(u.conns) == maxConnections {
 		clear(u.conns)
 		u.busy = nil
 	}
-	c := &connection{}
+	c := &connOutlook{}
 	u.conns[id] = c
 	return c
 }
 
 // begin takes the headers of a request that has waited for a connection since a time (never: it has
 // not), and returns the connection they are sent on.
-func (u *outlook) begin(e *Event, since int64) *connection {
+func (u *outlook) begin(e *Event, since int64) *connOutlook {
 	c := u.conns[e.Conn]
 	if c == nil {
 		c = u.add(e.Conn)
@@ -181,7 +198,7 @@ func (u *outlook) begin(e *Event, since int64) *connection {
 	if len(u.busy) == maxBusy {
 		u.idle(u.busy[0])
 	}
-	c.busy, c.at, c.sent = true, e.Time, e.Time
+	c.busy, c.begun, c.sent = true, e.Time, e.Time
 	u.busy = append(u.busy, c)
 	return c
 }
@@ -241,7 +258,7 @@ func (k *reply) move(from, to *[]*reply) {
 
 // reused takes the next use of a connection, by who has waited for one since a time (never: who has
 // not), or its end.
-func (u *outlook) reused(id int64, c *connection, since int64) {
+func (u *outlook) reused(id int64, c *connOutlook, since int64) {
 	first, last := u.choice(max(c.sent, since))
 	var best *reply
 	for i := first; i < len(u.free) && (i <= last || best == nil); i++ {
@@ -272,7 +289,7 @@ func (u *outlook) choice(after int64) (first, last int) {
 	first = len(u.free)
 	for i := 0; i < len(u.free); i++ {
 		k := u.free[i]
-		for connections < len(u.busy) && u.busy[connections].at < k.end {
+		for connections < len(u.busy) && u.busy[connections].begun < k.end {
 			connections++
 		}
 		if connections <= i {
@@ -291,7 +308,7 @@ func (u *outlook) choice(after int64) (first, last int) {
 }
 
 // tell notes the connection of an answer.
-func (u *outlook) tell(k *reply, id int64, c *connection) {
+func (u *outlook) tell(k *reply, id int64, c *connOutlook) {
 	k.move(&u.free, nil)
 	u.idle(c)
 	k.told, k.conn = true, id
@@ -301,7 +318,7 @@ func (u *outlook) tell(k *reply, id int64, c *connection) {
 }
 
 // idle notes that the answer to the user of a connection is known.
-func (u *outlook) idle(c *connection) {
+func (u *outlook) idle(c *connOutlook) {
 	if !c.busy {
 		return
 	}
@@ -351,7 +368,7 @@ func (b *Builder) unexpected(p *process, e *Event, l []*request) []*request {
 }
 
 // of returns the connection that r is on, nil if it is not known.
-func (u *outlook) of(r *request) *connection {
+func (u *outlook) of(r *request) *connOutlook {
 	if x := r.hop().last(); x != nil && x.hasConn {
 		return u.conns[x.connID]
 	}

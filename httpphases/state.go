@@ -156,10 +156,6 @@ type connection struct {
 	peerPort     int
 	user         *request // whose exchange it carries (HTTP/1.1)
 	lastUser     *request
-	// Of one that is known ahead; at is when its user began to send the headers.
-	busy   bool  // the answer to its user is not known
-	sent   int64 // when the headers were sent
-	coming int   // answers on it that are known and not handled
 }
 
 // elsewhere reports whether c is known to go to another place than the hop at p: to a
@@ -432,9 +428,6 @@ type thread struct {
 	answered  *request // whose answer goes on behind its span, which was the last event here
 	logged    *Span    // a line of the log about a request whose end follows
 	threw     bool     // likewise, an exception that nobody handled
-	// Of one that is known ahead; at is when the request joined that RequestLeftQueue tells of.
-	reply *reply      // that the event was part of
-	conn  *connection // that the request was sent on
 	// A HandshakeStop that may be the server's.
 	stop       *handshake
 	stopAt     int64
