@@ -421,15 +421,7 @@ func (g *Engine) cut(t *thread, f *flow, v part) {
 				list = append(list, c)
 			}
 		}
-		if t.proof > i {
-			t.proof += len(list) - 1
-		}
-		// as slices.Replace does, which with slices.DeleteFunc takes 10 KB of program for pieces
-		all := len(t.pieces)
-		t.pieces = append(t.pieces, list...)
-		copy(t.pieces[i+len(list):], t.pieces[i+1:all])
-		copy(t.pieces[i:], list)
-		t.pieces = t.pieces[:all+len(list)-1]
+		t.split(i, list)
 		i += len(list) - 1
 	}
 }

@@ -139,38 +139,32 @@ type threadKey struct {
 	id      uint64
 }
 
-// piece is a segment whose flow is perhaps not known yet.
-type piece struct {
-	from, to int64
-	flow     *flow
-	state    State
-	stack    stacks.StackID
-	thrown   *Exception
-}
-
 // A thread is what is known of one.
 type thread struct {
-	key      threadKey
-	nodes    []stacks.StackID // of its newest stack, root first
-	scopes   []scope          // outermost first; [0] is the thread itself
-	at       int64            // of the newest event
-	seen     bool
-	state    State
-	blocks   []block // waits that events told, outermost first
-	pieces   []piece // not handed out yet
-	head     int     // pieces before it were handed out
-	external bool    // of the newest sample
+	key threadKey
+	backlog
+	nodes  []stacks.StackID // of its newest stack, root first
+	scopes []scope          // outermost first; [0] is the thread itself
+	made   *flow            // in which the thread was made, until it runs something in a captured one
+
+	// The scope that stands for those that cut stacks do not show.
+	cut     int   // its number; 0: none
+	cutFlow *flow // in which cut stacks began
+	rested  bool  // before them t had no work
+
+	// Its newest event.
+	at       int64
+	seen     bool // there is one
 	last     Kind
+	state    State
+	blocks   []block        // waits that events told, outermost first
 	stack    stacks.StackID // of the newest sample
-	ran      bool           // the newest event is a sample that was taken on a CPU
-	off      int64          // for how long the thread was off its CPU behind the newest event, ns
-	thrown   *Exception     // the newest
-	threw    *flow          // for whom it was
-	proof    int            // piece behind the newest event that told the flow
-	made     *flow          // in which the thread was made, until it runs something in a captured one
-	cut      int            // the scope that stands for those that cut stacks do not show; 0: none
-	cutFlow  *flow          // in which cut stacks began
-	rested   bool           // before them t had no work
+	external bool           // likewise
+	ran      bool           // it is a sample that was taken on a CPU
+	off      int64          // for how long the thread was off its CPU behind it, ns
+
+	thrown *Exception // the newest
+	threw  *flow      // for whom it was
 }
 
 // A block is a wait that events tell.
@@ -325,7 +319,7 @@ func (g *Engine) again(t *thread, e *Event) bool {
 		t.top().flow.see(e.Time)
 	}
 	t.at = e.Time
-	if t.head < len(t.pieces) && g.now-t.pieces[t.head].from > horizon {
+	if t.waits(g.now - horizon) {
 		g.flush(t, false)
 	}
 	return true
@@ -696,7 +690,7 @@ func related(a, b *Activity) bool { return a.Below(b) && b != nil || b.Below(a) 
 // doubt is called when the flow is another one than it seemed. Whose work was queued the thread
 // tells that queued it.
 func (g *Engine) doubt(t *thread, was *Activity) {
-	for i := max(t.proof, t.head); i < len(t.pieces); i++ {
+	for i := t.open(); i < len(t.pieces); i++ {
 		if p := &t.pieces[i]; p.state != Queued && p.flow.known && p.flow.activity == was {
 			p.flow = g.flows.add(flow{born: p.from})
 		}
@@ -785,20 +779,6 @@ func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, st
 	t.piece(mid, last, now, Unseen, 0)
 	t.piece(last, e.Time, now, state, is)
 	t.state = after
-}
-
-// piece adds a stretch of time.
-func (t *thread) piece(from, to int64, f *flow, s State, stack stacks.StackID) {
-	if to <= from {
-		return
-	}
-	if n := len(t.pieces); n > max(t.proof, t.head) { // an idle thread has one, however long
-		if p := &t.pieces[n-1]; p.to == from && p.flow == f && p.state == s && p.stack == stack && p.thrown == nil {
-			p.to = to
-			return
-		}
-	}
-	t.pieces = append(t.pieces, piece{from, to, f, s, stack, nil})
 }
 
 // change does what e does to the flow.
@@ -1061,11 +1041,7 @@ func (g *Engine) flush(t *thread, all bool) {
 		g.hand(t, &t.pieces[t.head])
 		t.head++
 	}
-	if t.head > 32 && t.head > len(t.pieces)/2 || t.head == len(t.pieces) {
-		t.pieces = append(t.pieces[:0], t.pieces[t.head:]...)
-		t.proof = max(0, t.proof-t.head)
-		t.head = 0
-	}
+	t.trim()
 }
 
 // pending reports whether the flow of a piece may still become known.
@@ -1122,9 +1098,4 @@ func (g *Engine) settled(before int64) bool {
 		}
 	}
 	return true
-}
-
-// waits reports whether a piece of t before a time was not handed out yet.
-func (t *thread) waits(before int64) bool {
-	return t.head < len(t.pieces) && t.pieces[t.head].from < before
 }
