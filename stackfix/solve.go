@@ -220,8 +220,11 @@ func (e *solver) passRun(ri int) int {
 			continue // nothing is new
 		}
 		blk.triedExt, blk.triedF, blk.triedB = blk.ext, before, after
-		e.learnThread(ri)
 		e.o = e.t.AppendFrames(e.o[:0], blk.ext)
+		if e.stage == asRecorded && e.recursion(0, e.o) > 0 {
+			continue // whatever answers it goes through a recursion
+		}
+		e.learnThread(ri)
 		e.calls.reset()
 		e.setSide(0, bs, last, k)
 		e.setSide(1, bs, next, k)
