@@ -253,7 +253,8 @@ const (
 const fewCallers = 0.1
 
 // judge scores the candidates and returns the best one, and by how many bits it leads. What can
-// make an answer neither the best nor the next is not worked out.
+// make an answer neither the best nor the next is not worked out; so that this is much, those that
+// may score most come first.
 func (e *solver) judge(cs []cand, s, between StackID, f, b *side, vs *blend) (int, float64) {
 	if len(cs) == 0 {
 		return -1, 0
@@ -263,29 +264,55 @@ func (e *solver) judge(cs []cand, s, between StackID, f, b *side, vs *blend) (in
 	callers := e.lookupCallers(s)
 	mostCaller := callerWorth * e.logs.log2(callers.most()+leastCaller)
 	top, second, best := math.Inf(-1), math.Inf(-1), -1
-	most := 0.0 // bits that neighbours without an overlap add at most: all frames of the window came and go again
 	var nodes [2][]StackID
 	for si, s := range [2]*side{f, b} {
 		if s.ok {
 			nodes[si] = s.nodes
-			most += e.retain.most[si][bucket(N)]
 		}
 	}
 	share := 0
 	if f.ok && b.ok {
 		share = e.t.Depth(e.t.shared(f.s, b.s))
 	}
+	bounds := slices.Grow(e.bounds[:0], len(cs))[:len(cs)]
+	e.bounds = bounds
+	likely, most := [2]int{-1, -1}, [2]float64{math.Inf(-1), math.Inf(-1)}
 	for i := range cs {
 		c := &cs[i]
 		c.foreign = e.foreign(c.p)
 		votes := e.logs.log2(c.votes + vs.other*unseenVote)
-		alone := c.kf == 0 && c.kb == 0
-		if alone && most+votes-c.foreign+mostCaller < second-rounding {
+		bounds[i] = bound{votes, math.Inf(1)}
+		if c.kf > 0 || c.kb > 0 {
 			continue
 		}
+		x := votes - c.foreign
+		for si, s := range [2]*side{f, b} {
+			if D := len(s.fs); s.ok {
+				x += e.retain.most[si][bucket(N+max(0, c.depth-D))][bucket(D-c.depth)]
+			}
+		}
+		bounds[i].most = x
+		switch {
+		case x > most[0]:
+			likely, most = [2]int{i, likely[0]}, [2]float64{x, most[0]}
+		case x > most[1]:
+			likely[1], most[1] = i, x
+		}
+	}
+	for k := -len(likely); k < len(cs); k++ {
+		i := k
+		if k < 0 {
+			i = likely[k+len(likely)]
+		} else if k == likely[0] || k == likely[1] {
+			continue
+		}
+		if i < 0 || bounds[i].most+mostCaller < second-rounding {
+			continue
+		}
+		c := &cs[i]
 		c.caller = callers.share(e.callerOf(c.p))
 		caller := callerWorth * e.logs.log2(c.caller+leastCaller)
-		if alone && most+votes-c.foreign+caller < second-rounding {
+		if bounds[i].most+caller < second-rounding {
 			continue
 		}
 		score := 0.0
@@ -315,17 +342,23 @@ func (e *solver) judge(cs []cand, s, between StackID, f, b *side, vs *blend) (in
 			}
 			score += e.retain.log(pops, pushes) + beta*bits
 		}
-		score = score + votes - c.foreign + caller
-		if between != 0 && score > second {
+		score = score + bounds[i].votes - c.foreign + caller
+		if between != 0 && score >= second { // of equal ones the first is the best, whichever came before
 			if c.against = e.leaves(c.p, e.o, between); c.against {
 				score -= againstBits
 			}
 		}
-		if score > top {
-			top, second, best = score, top, i
+		if score > top || score == top && i < best {
+			top, second, best = score, max(second, top), i
 		} else {
 			second = max(second, score)
 		}
 	}
 	return best, min(top-second, mostLead)
+}
+
+// A bound is what bounds the score of a candidate.
+type bound struct {
+	votes float64 // what its votes count
+	most  float64 // the most that it may score, but for its caller
 }

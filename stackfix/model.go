@@ -165,7 +165,9 @@ type retention struct {
 	n     [9][9]float64
 	total float64
 	bits  [9][9]float64 // log2 of the probability of one pair of numbers
-	most  [2][9]float64 // the most of these where at least so many frames came, and went
+	// the most of these where at least so many frames came, and at least so many went: of a
+	// sample and the one before, and of it and the one after
+	most [2][9][9]float64
 }
 
 func (r *retention) log(pops, pushes int) float64 { return r.bits[bucket(pops)][bucket(pushes)] }
@@ -176,12 +178,18 @@ func (r *retention) finish() {
 			r.bits[a][b] = r.cell(a, b)
 		}
 	}
-	came, went := math.Inf(-1), math.Inf(-1)
-	for a := len(r.bits) - 1; a >= 0; a-- {
-		for b := range r.bits {
-			came, went = max(came, r.bits[b][a]), max(went, r.bits[a][b])
+	for came := len(r.bits) - 1; came >= 0; came-- {
+		for went := len(r.bits) - 1; went >= 0; went-- {
+			of := [2]float64{r.bits[went][came], r.bits[came][went]}
+			for i, bits := range of {
+				for _, more := range [2][2]int{{came + 1, went}, {came, went + 1}} {
+					if max(more[0], more[1]) < len(r.bits) {
+						bits = max(bits, r.most[i][more[0]][more[1]])
+					}
+				}
+				r.most[i][came][went] = bits
+			}
 		}
-		r.most[0][a], r.most[1][a] = came, went
 	}
 }
 

@@ -36,6 +36,7 @@ type solver struct {
 	tCalls surprises
 	laps   zArrays
 	cs     []cand
+	bounds []bound // of cs
 	ps     []StackID
 	ends   []prefixEnd
 	outer  []StackID
