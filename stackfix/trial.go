@@ -71,26 +71,26 @@ type insight struct {
 }
 
 // trial repairs copies of the recording that are cut once more, and prepares s for w: all that side
-// by side where there are processors for it. Each copy has a tree of its own, with its own stacks
-// only: what is known of these lies together.
+// by side where there are processors for it, else one after the other in the same memory. Each copy
+// has a tree of its own, with its own stacks only: what is known of these lies together.
 func (s *solver) trial(w *world) insight {
 	depth, cuts := s.usualDepth(w)
 	var limits [len(virtualShares)]int
 	for i, share := range virtualShares {
 		limits[i] = int(float64(depth) * share)
 	}
-	var rooms [len(limits)]*engine
-	for i := range rooms {
-		rooms[i] = s.room()
-	}
 	s.begin(w)
-	vs := s.copies(w, limits[:], enough(w, cuts, depth)/len(limits), rooms[:], s.learnModel, func() {
+	beside := []func(){s.learnModel, func() {
 		if s.mayBeStrict() {
 			s.learnPieces()
 		}
-	})
+	}}
+	atOnce := len(limits)
+	if s.opts.Workers < 2 {
+		atOnce = 1
+	}
 	// What one solver needed the next one uses again.
-	idle := make(chan *solver, len(vs))
+	idle := make(chan *solver, len(limits))
 	take := func(e *engine, w *world) *solver {
 		x := &solver{}
 		select {
@@ -101,34 +101,52 @@ func (s *solver) trial(w *world) insight {
 		x.begin(w)
 		return x
 	}
-	var taught [len(limits)]insight
-	s.each(len(vs)+1, func(i int) {
-		if i == len(vs) {
-			s.prepare()
-			return
-		}
-		v := vs[i]
-		if v == nil {
-			return
-		}
-		x := take(rooms[i], v)
-		x.learnModel()
-		x.prepare()
-		x.solve()
-		x.local.reset()
-		taught[i] = insight{x.rows, x.learnBases(v), x.learnEnclosing(v)}
-		idle <- x
-	})
-	s.hire(idle)
+	var rooms [len(limits)]*engine
 	all := insight{least: fewCalls}
-	for i, x := range taught {
-		if vs[i] == nil {
-			continue
+	for from := 0; from < len(limits); from += atOnce {
+		var some [len(limits)]int
+		copy(some[from:from+atOnce], limits[from:])
+		for i := from; i < from+atOnce; i++ {
+			if from > 0 {
+				rooms[i] = rooms[0]
+				rooms[i].t.Truncate(1)
+			} else {
+				rooms[i] = s.room()
+			}
 		}
-		all.rows = append(all.rows, x.rows...)
-		all.least = max(all.least, x.least)
-		all.enclosing.learn(x.enclosing)
+		vs := s.copies(w, some[:], enough(w, cuts, depth)/len(limits), rooms[:], beside...)
+		beside = nil
+		var taught [len(limits)]insight
+		s.each(len(vs)+1, func(i int) {
+			if i == len(vs) {
+				if from+atOnce == len(limits) {
+					s.prepare()
+				}
+				return
+			}
+			v := vs[i]
+			if v == nil {
+				return
+			}
+			x := take(rooms[i], v)
+			x.learnModel()
+			x.prepare()
+			x.solve()
+			x.local.reset()
+			taught[i] = insight{x.rows, x.learnBases(v), x.learnEnclosing(v)}
+			x.world = nil
+			idle <- x
+		})
+		for i, x := range taught {
+			if vs[i] == nil {
+				continue
+			}
+			all.rows = append(all.rows, x.rows...)
+			all.least = max(all.least, x.least)
+			all.enclosing.learn(x.enclosing)
+		}
 	}
+	s.hire(idle)
 	return all
 }
 
@@ -262,7 +280,7 @@ func (e *engine) copies(w *world, limits []int, enough int, rooms []*engine, bes
 			d.every = every * sparser[i]
 		}
 		if rooms[i] != e {
-			rooms[i].t.Grow(e.t.Len() / d.every)
+			rooms[i].t.Grow(2 * e.t.Len() / d.every)
 		}
 		drafts = append(drafts, d)
 	}

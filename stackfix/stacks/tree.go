@@ -165,6 +165,12 @@ func (t *Tree) grow() {
 
 // Truncate forgets the stacks from n on, which were pushed last.
 func (t *Tree) Truncate(n int) {
+	if n == 1 && t.of == nil { // there is none to keep a slot for
+		clear(t.slots)
+		t.held, t.kin[0].child = 0, 0
+		t.nodes, t.kin = t.nodes[:n], t.kin[:n]
+		return
+	}
 	for s := StackID(len(t.nodes) - 1); int(s) >= n; s-- {
 		if k := &t.kin[t.nodes[s].callers]; k.child == s {
 			k.child = 0

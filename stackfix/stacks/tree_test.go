@@ -52,6 +52,13 @@ func TestTruncate(t *testing.T) {
 		require.Equal(t, want.nodes, tree.nodes)
 		require.Equal(t, want.kin, tree.kin)
 	}
+	tree.Truncate(1)
+	want = NewTree()
+	for _, x := range []*Tree{tree, want} {
+		push(x, 100, rand.New(rand.NewPCG(9, 0)))
+	}
+	require.Equal(t, want.nodes, tree.nodes, "with all forgotten it is as new")
+	require.Equal(t, want.kin, tree.kin)
 }
 
 // Forks give what the tree has its own ids, hold what is pushed on them beside each other, and what
