@@ -56,10 +56,10 @@ type index struct {
 	callers  []callers
 	pow      []uint64 // powers of mul
 
-	windows []window
-	stacks  numbering // of windows
-	heads   []head    // by method
-	isHead  []heading // by frame
+	windows [][]window // windowsAtOnce in each: they are large, and stay where they are
+	stacks  numbering  // of windows
+	heads   []head     // by method
+	isHead  []heading  // by frame
 	counted []known
 	fresh   []StackID // known stacks not counted yet
 	seen    []known   // cut stacks whose callers were counted
@@ -111,8 +111,13 @@ const (
 	under                    // a cut stack whose callers were counted goes through it
 )
 
+const windowsAtOnce = 128
+
 // window returns the window of s.
-func (x *index) window(s StackID) *window { return &x.windows[x.stacks.get(uint64(s))] }
+func (x *index) window(s StackID) *window { return x.windowAt(x.stacks.get(uint64(s))) }
+
+// windowAt returns that of stack number i.
+func (x *index) windowAt(i int) *window { return &x.windows[i/windowsAtOnce][i%windowsAtOnce] }
 
 // A known stack, or what is known of one, whose outermost frames were counted before it.
 type known struct {
@@ -125,7 +130,7 @@ type known struct {
 func (x *index) reset() {
 	x.contexts.reset()
 	x.votes, x.p, x.n = x.votes[:0], x.p[:0], x.n[:0]
-	x.windows, x.counted, x.fresh = x.windows[:0], x.counted[:0], x.fresh[:0]
+	x.counted, x.fresh = x.counted[:0], x.fresh[:0]
 	x.stacks.reset()
 	clear(x.heads)
 	x.callers, x.seen = x.callers[:0], x.seen[:0]
@@ -151,14 +156,15 @@ func (e *solver) updateIndex() {
 		r := &e.runs[i]
 		for _, k := range r.open {
 			s := r.blocks[k].ext
+			before := x.stacks.n
 			i := x.stacks.add(uint64(s))
-			if i == len(x.windows) {
-				e.addWindow(s)
+			if i == before {
+				e.addWindow(i, s)
 				if e.round == 0 {
 					x.seen = append(x.seen, known{s, e.walk(s, under), true})
 				}
 			}
-			x.windows[i].open = e.round + 1
+			x.windowAt(i).open = e.round + 1
 		}
 	}
 	e.markHeads()
@@ -176,7 +182,7 @@ func (e *solver) updateIndex() {
 	fresh := x.fresh
 	x.fresh = x.fresh[:0]
 	for _, s := range fresh {
-		if i := x.stacks.get(uint64(s)); i >= 0 && x.windows[i].open == e.round+1 {
+		if i := x.stacks.get(uint64(s)); i >= 0 && x.windowAt(i).open == e.round+1 {
 			x.fresh = append(x.fresh, s) // as long as it is a question it is no answer
 			continue
 		}
@@ -222,11 +228,14 @@ func (x *index) addKnown(s StackID) {
 	}
 }
 
-// addWindow makes the contexts of s known.
-func (e *solver) addWindow(s StackID) {
+// addWindow makes the contexts of s known, which is stack number i.
+func (e *solver) addWindow(i int, s StackID) {
 	x := e.idx
-	x.windows = append(x.windows, window{})
-	w := &x.windows[len(x.windows)-1]
+	if i/windowsAtOnce == len(x.windows) {
+		x.windows = append(x.windows, make([]window, windowsAtOnce))
+	}
+	w := x.windowAt(i)
+	*w = window{}
 	e.fo = e.t.AppendFrames(e.fo[:0], s)
 	at := &x.heads[e.method(e.fo[0])]
 	round := int32(e.round) + 1

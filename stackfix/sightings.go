@@ -39,6 +39,9 @@ type asked struct {
 	all      []sighting // of all contexts
 	wholes   []sighting // of these: those of whole witnesses, but where all are
 	lastEnds []ending
+	// what gather needs
+	lastSpots []spot
+	places    []uint32
 }
 
 // Sightings are most of the memory of a repair: of more than mostSightings, which tests change, one
@@ -131,6 +134,9 @@ func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 		from := len(c.spots)
 		// the innermost frame is no call site
 		for e := at[c.t.Parent(x.stack)]; e != 0; e = ends[e].next {
+			if n := len(c.spots); n == cap(c.spots) { // append copies large ones more often
+				c.spots = slices.Grow(c.spots, n+1)
+			}
 			c.spots = append(c.spots, ends[e].spot)
 			c.counts[ends[e].context] += int(x.witnesses)
 		}
@@ -150,15 +156,16 @@ func (c *consensus) gather() (places []uint32) {
 	for i := range c.counts {
 		next[i+1] += next[i]
 	}
-	places = make([]uint32, len(c.spots))
-	spots := make([]spot, len(c.spots))
+	n := len(c.spots)
+	c.places = slices.Grow(c.places[:0], n)[:n]
+	spots := slices.Grow(c.lastSpots[:0], n)[:n]
 	for i, x := range c.spots {
-		places[i] = next[x.context]
+		at := next[x.context]
 		next[x.context]++
-		spots[places[i]] = x
+		c.places[i], spots[at] = at, x
 	}
-	c.spots = spots
-	return places
+	c.spots, c.lastSpots = spots, c.spots
+	return c.places
 }
 
 // see finds the contexts that are asked in the stacks of the witnesses.
