@@ -10,8 +10,15 @@ import (
 type stretches struct {
 	length  int
 	learned sync.Once
-	ids     numbering // of stretches, and of such with their caller, by hashes
-	n       []int32   // of each: in how many stacks it is
+	ids     numbering // of stretches, and of such with a further caller, by hashes
+	of      []calledStretch
+}
+
+// A calledStretch tells in how many stacks a stretch is, and in how many of these its first caller
+// calls it: most have no other.
+type calledStretch struct {
+	n, byFirst int32
+	first      MethodID
 }
 
 // learn counts the stretches of different stacks. Their innermost frames are no call sites.
@@ -37,8 +44,7 @@ func (x *stretches) learn(c *consensus) {
 		for k := -x.length; k < n && k+x.length < len(ms); k++ {
 			caller := ms[k+x.length] // of the stretch from k on, once it is one
 			if k >= 0 {
-				x.count(h)
-				x.count(hashOn(h, caller))
+				x.count(h, caller)
 				h -= (uint64(ms[k]) + 1) * innermost
 			}
 			h = hashOn(h, caller)
@@ -46,20 +52,32 @@ func (x *stretches) learn(c *consensus) {
 	}
 }
 
-func (x *stretches) count(h uint64) {
-	id := x.ids.add(h)
-	if id == len(x.n) {
-		x.n = append(x.n, 0)
+// count counts a stretch that a method calls.
+func (x *stretches) count(h uint64, caller MethodID) {
+	y := x.at(h, caller)
+	y.n++
+	if y.first == caller {
+		y.byFirst++
+	} else {
+		x.at(hashOn(h, caller), caller).n++
 	}
-	x.n[id]++
 }
 
-// seen returns how often a hash was counted.
-func (x *stretches) seen(h uint64) int32 {
-	if id := x.ids.get(h); id >= 0 {
-		return x.n[id]
+// at returns what is counted of a hash, which caller is the first to call if it is new.
+func (x *stretches) at(h uint64, caller MethodID) *calledStretch {
+	id := x.ids.add(h)
+	if id == len(x.of) {
+		x.of = append(x.of, calledStretch{first: caller})
 	}
-	return 0
+	return &x.of[id]
+}
+
+// seen returns what was counted of a hash.
+func (x *stretches) seen(h uint64) (y calledStretch) {
+	if id := x.ids.get(h); id >= 0 {
+		y = x.of[id]
+	}
+	return y
 }
 
 // alsoCalled tells whether other methods than m call the stretch that fs begins with, too.
@@ -73,5 +91,9 @@ func (x *stretches) alsoCalled(c *consensus, fs []FrameID, m MethodID) bool {
 		h = hashOn(h, c.method(f))
 	}
 	all := x.seen(h)
-	return float64(all-x.seen(hashOn(h, m))) > otherWays*float64(all)
+	byM := all.byFirst
+	if all.first != m {
+		byM = x.seen(hashOn(h, m)).n
+	}
+	return float64(all.n-byM) > otherWays*float64(all.n)
 }
