@@ -21,10 +21,9 @@ const fewKnown = 8
 // on with is known that does not stand under them.
 type bases struct {
 	*engine
-	calls  [2][]calls // by method and by frame
-	direct numbering  // known calls of heads: the stack of the caller, the method
-	least  int32      // known calls that are believed
-	memo   map[[2]StackID]StackID
+	calls [2][]calls // by method and by frame
+	least int32      // known calls that are believed
+	memo  map[[2]StackID]StackID
 	// scratch
 	out   []StackID
 	o, fs []FrameID
@@ -41,8 +40,22 @@ type calls struct {
 // A callTable has the calls that bases know. To begin anew costs what the last ones asked for, and not
 // what all processes have.
 type callTable struct {
-	of    [2][]calls // by method and by frame
-	asked []FrameID
+	of     [2][]calls // by method and by frame
+	asked  []FrameID
+	direct []directCall
+	below  perStack[int32] // of a caller: 1 + the newest of its direct calls; 0: it has none
+	told   numbering       // those by callers that were asked for: the caller, the method
+}
+
+const (
+	isTold      = -1 // in below: the direct calls are in told
+	leastDirect = 1 << 10
+)
+
+// A directCall is a known call of a head.
+type directCall struct {
+	m    MethodID
+	next int32 // 1 + an older one of the same caller; 0: there is none
 }
 
 // begin forgets the calls, and makes room for those of e.
@@ -50,7 +63,10 @@ func (t *callTable) begin(e *engine) [2][]calls {
 	for _, f := range t.asked {
 		t.of[0][e.method(f)], t.of[1][f] = calls{}, calls{}
 	}
-	t.asked = t.asked[:0]
+	t.asked, t.direct = t.asked[:0], t.direct[:0]
+	t.told.reset()
+	t.below.reset()
+	t.below.reach(e.t.Len())
 	t.of[0], t.of[1] = reach(t.of[0], e.methods), reach(t.of[1], len(e.mth))
 	return t.of
 }
@@ -61,6 +77,31 @@ func (t *callTable) ask(f FrameID, m MethodID) {
 		c.asked, t.of[0][m].asked = true, true
 		t.asked = append(t.asked, f)
 	}
+}
+
+// add notes a known call of m, which is a head.
+func (t *callTable) add(callers StackID, m MethodID) {
+	last := &t.below.of[callers]
+	if *last == 0 {
+		t.below.used = append(t.below.used, callers)
+	}
+	if n := len(t.direct); n == cap(t.direct) { // append copies large ones more often
+		t.direct = append(make([]directCall, 0, max(2*n, leastDirect)), t.direct...)
+	}
+	t.direct = append(t.direct, directCall{m, *last})
+	*last = int32(len(t.direct))
+}
+
+// has tells whether a known call of m, which is a head, is by that stack. Few stacks are asked for.
+func (t *callTable) has(callers StackID, m MethodID) bool {
+	if int(callers) >= len(t.below.of) || t.below.of[callers] == 0 {
+		return false
+	}
+	for i := t.below.of[callers]; i > 0; i = t.direct[i-1].next {
+		t.told.add(edgeKey(callers, t.direct[i-1].m))
+	}
+	t.below.of[callers] = isTold
+	return t.told.get(edgeKey(callers, m)) >= 0
 }
 
 // known tells whether all of b is known.
@@ -109,7 +150,7 @@ func (e *engine) newBases(w *world) *bases {
 				b.calls[0][m].add(&way, callers)
 				b.calls[1][f].add(&way, callers)
 				if b.calls[0][m].head {
-					b.direct.add(edgeKey(callers, m))
+					e.called.add(callers, m)
 				}
 			}
 		}
@@ -297,7 +338,7 @@ func (b *bases) trim(base, s StackID) StackID {
 	for fs := b.fs; b.overlap(fs, b.o); fs = fs[:len(fs)-1] {
 		base = b.t.Parent(base)
 	}
-	if b.direct.get(edgeKey(base, b.method(b.o[0]))) >= 0 {
+	if b.called.has(base, b.method(b.o[0])) {
 		base = b.t.Parent(base)
 	}
 	return base
