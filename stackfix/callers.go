@@ -149,6 +149,9 @@ func (e *solver) lookupCallers(s StackID) *blend {
 		return b
 	}
 	w.sights = sights
+	if isNew {
+		e.lend(b)
+	}
 	*b = blend{of: b.of[:0], p: b.p[:0], other: 1}
 	above := &callers{}
 	for li := len(levels) - 1; li >= 0; li-- {
@@ -171,6 +174,9 @@ func (e *solver) lookupCallers(s StackID) *blend {
 		}
 		b.add(c.total-above.total, e.more)
 		above = c
+	}
+	if isNew {
+		e.settle(b)
 	}
 	return b
 }

@@ -310,6 +310,10 @@ func (e *solver) count(c known, whole bool, first int32) {
 	if n > 0 {
 		outermost = e.callerOf(ps[0].prefix)
 	}
+	most := len(levels)
+	if !whole {
+		most = callerLevels // longer ones have votes only
+	}
 	for q := range ps[:last-begin] {
 		at := &ps[q]
 		head := &x.heads[at.method]
@@ -332,7 +336,7 @@ func (e *solver) count(c known, whole bool, first int32) {
 		}
 		var v *votes
 		known := int32(0)
-		for ; li < len(levels) && levels[li] <= n-q; li++ {
+		for ; li < most && levels[li] <= n-q; li++ {
 			i := head.context - 1
 			if li > 0 {
 				k := levels[li]
@@ -490,10 +494,7 @@ func (e *solver) lookup(s StackID) *blend {
 	}
 	w.donors = donors
 	if isNew {
-		if most := maxVotes * len(levels); len(e.spareOf) < most {
-			e.spareOf, e.spareP = make([]uint32, 32*most), make([]float64, 32*most)
-		}
-		b.of, b.p = e.spareOf, e.spareP
+		e.lend(b)
 	}
 	*b = blend{of: b.of[:0], p: b.p[:0], other: 1}
 	above := &votes{}
@@ -518,11 +519,25 @@ func (e *solver) lookup(s StackID) *blend {
 		b.add(v.total-above.total, e.more)
 		above = v
 	}
-	if n := len(b.of); isNew {
-		e.spareOf, e.spareP = e.spareOf[n:], e.spareP[n:]
-		b.of, b.p = b.of[:n:n], b.p[:n:n]
+	if isNew {
+		e.settle(b)
 	}
 	return b
+}
+
+// lend gives b room for all that contexts of all lengths may tell.
+func (e *solver) lend(b *blend) {
+	if most := maxVotes * len(levels); len(e.spareOf) < most {
+		e.spareOf, e.spareP = make([]uint32, 32*most), make([]float64, 32*most)
+	}
+	b.of, b.p = e.spareOf, e.spareP
+}
+
+// settle leaves b what it needs of the room that it was lent.
+func (e *solver) settle(b *blend) {
+	n := len(b.of)
+	e.spareOf, e.spareP = e.spareOf[n:], e.spareP[n:]
+	b.of, b.p = b.of[:n:n], b.p[:n:n]
 }
 
 // count returns how often p was counted in v.
