@@ -51,6 +51,8 @@ func (q *inquiry) doubtsBase(b *block, p *part, begin map[StackID]StackID) bool 
 	q.assemble(&q.votes, id, b.time, false, 0)
 	depth := q.t.Depth(p.base)
 	cut, alike := 0, 0
+	var last StackID // one of the roots, and whether it is alike: most are the same
+	isAlike := depth == 0
 	for i := range q.votes.votes {
 		v := &q.votes.votes[i]
 		whole := q.votes.camps[v.camp].whole
@@ -61,7 +63,10 @@ func (q *inquiry) doubtsBase(b *block, p *part, begin map[StackID]StackID) bool 
 		if !whole {
 			root = begin[v.stack]
 		}
-		if q.shared(p.base, depth, root, 0) == depth {
+		if root != last {
+			last, isAlike = root, q.shared(p.base, depth, root, 0) == depth
+		}
+		if isAlike {
 			alike++
 		}
 		cut++
