@@ -78,6 +78,7 @@ type consensus struct {
 	witnesses []witness        // in order of time
 	times     []int64          // of these
 	stackOf   []int32          // of these: the number of its stack
+	isWhole   []bool           // of these
 	stacks    []called         // the different ones, in the order of their first witnesses
 	nodes     []StackID        // that these go through, callers before what they call
 	fair      bool             // most samples are whole

@@ -127,16 +127,17 @@ func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 	}
 	ends, at := c.endings()
 	defer clear(at)
-	c.spots = c.spots[:0]
+	most := 0
+	for _, x := range c.stacks {
+		most += int(ends[at[c.t.Parent(x.stack)]].n)
+	}
+	c.spots = slices.Grow(c.spots[:0], most)
 	c.shows = slices.Grow(c.shows[:0], len(c.stacks))[:len(c.stacks)]
 	c.counts = make([]int, c.ids.n)
 	for k, x := range c.stacks {
 		from := len(c.spots)
 		// the innermost frame is no call site
 		for e := at[c.t.Parent(x.stack)]; e != 0; e = ends[e].next {
-			if n := len(c.spots); n == cap(c.spots) { // append copies large ones more often
-				c.spots = slices.Grow(c.spots, n+1)
-			}
 			c.spots = append(c.spots, ends[e].spot)
 			c.counts[ends[e].context] += int(x.witnesses)
 		}
@@ -237,7 +238,7 @@ func (c *consensus) findWhole() {
 		x := &c.views[id]
 		from := len(some)
 		for _, s := range x.all {
-			if c.witnesses[s.witness].whole {
+			if c.isWhole[s.witness] {
 				some = append(some, s)
 			}
 		}
@@ -258,6 +259,7 @@ const (
 type ending struct {
 	spot
 	next uint32 // that of a shorter context, or the next one further out; 0 if there is none
+	n    int32  // how many there are from here on
 }
 
 // endings returns those of the contexts that are asked, from 1 on, and for each stack the innermost
@@ -293,7 +295,7 @@ func (c *consensus) endings() (ends []ending, at []uint32) {
 				continue
 			}
 			if id := c.ids.get((end - path[from].hash*powers[k]) ^ uint64(i)); id >= 0 {
-				x := ending{spot{int32(id), path[from].stack}, at[s]}
+				x := ending{spot{int32(id), path[from].stack}, at[s], ends[at[s]].n + 1}
 				at[s] = uint32(len(ends))
 				if len(ends) == cap(ends) {
 					ends = append(make([]ending, 0, 2*len(ends)), ends...)

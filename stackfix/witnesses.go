@@ -69,11 +69,12 @@ func (c *consensus) call() {
 	if c.stopped() {
 		return
 	}
-	c.witnesses, c.times, c.stackOf = make([]witness, n), make([]int64, n), make([]int32, n)
+	c.witnesses, c.times = make([]witness, n), make([]int64, n)
+	c.stackOf, c.isWhole = make([]int32, n), make([]bool, n)
 	var stacks numbering
 	for i, x := range mergeSeats(order) {
 		c.witnesses[i] = all[x.at]
-		c.times[i] = x.time
+		c.times[i], c.isWhole[i] = x.time, all[x.at].whole
 		s := all[x.at].stack
 		k := stacks.add(uint64(s))
 		if k == len(c.stacks) {
