@@ -21,7 +21,7 @@ type cand struct {
 type side struct {
 	s      StackID
 	fs     []FrameID
-	nodes  []StackID // of fs: the stack down to each frame
+	nodes  []StackID // of fs, if it is known: the stack down to each frame
 	direct bool
 	far    int // apart
 	conf   float64
@@ -30,7 +30,8 @@ type side struct {
 	marked bool // its methods are in solver.places
 }
 
-// setSide makes block k of a run, if there is one, side i of the block at.
+// setSide makes block k of a run, if there is one, side i of the block at. Of sides that are not
+// known, those from 2 on, the stacks down to each frame are not asked for.
 func (e *solver) setSide(i int, bs []block, k, at int) {
 	s := &e.sides[i]
 	if s.ok = k >= 0 && k < len(bs) && e.t.Depth(bs[k].ext) <= mostBeside; !s.ok {
@@ -39,7 +40,11 @@ func (e *solver) setSide(i int, bs []block, k, at int) {
 	b := &bs[k]
 	if s.s != b.ext {
 		s.s, s.marked = b.ext, false
-		s.fs, s.nodes = e.t.appendNodes(s.fs[:0], s.nodes[:0], b.ext)
+		if i < 2 {
+			s.fs, s.nodes = e.t.appendNodes(s.fs[:0], s.nodes[:0], b.ext)
+		} else {
+			s.fs = e.t.AppendFrames(s.fs[:0], b.ext)
+		}
 	}
 	s.direct, s.conf, s.bad = b.stack == b.ext, float64(b.conf), b.bad
 	s.far = apart(max(k-at, at-k))
@@ -143,18 +148,22 @@ func (e *solver) mergeRoots(cs []cand) []cand {
 // its root: whether its second or third frame is the first one of another.
 func (e *solver) rootsDiffer(cs []cand) bool {
 	outer := e.outer[:0]
+	last := StackID(0) // most are the same
 	for i := range cs {
-		if s := e.t.skips[cs[i].p].outer; s != 0 && !slices.Contains(outer, s) {
-			outer = append(outer, s)
+		if s := e.t.skips[cs[i].p].outer; s != last && s != 0 && !slices.Contains(outer, s) {
+			outer, last = append(outer, s), s
 		}
 	}
 	e.outer = outer
+	roots := e.firsts[:0]
+	for _, s := range outer {
+		roots = append(roots, e.t.Frame(e.t.up(s, 1)))
+	}
+	e.firsts = roots
 	for _, s := range outer {
 		for ; e.t.Depth(s) > 1; s = e.t.Parent(s) {
-			for _, other := range outer {
-				if e.t.Frame(e.t.up(other, 1)) == e.t.Frame(s) {
-					return true
-				}
+			if slices.Contains(roots, e.t.Frame(s)) {
+				return true
 			}
 		}
 	}

@@ -8,7 +8,7 @@ import (
 // extend puts back frames of blk that overlapping cut neighbours show.
 func (e *solver) extend(blk *block) bool {
 	var best *side
-	var bestD int
+	var bestP StackID
 	var bestEvidence evidence
 	var bestConf float64
 	ds := [2]int{}
@@ -26,13 +26,13 @@ func (e *solver) extend(blk *block) bool {
 		v := e.above(byOverlap, blk, p, bits, lead, both)
 		conf := min(e.cal.confidence(v), s.conf, float64(blk.conf))
 		if conf > bestConf {
-			best, bestD, bestEvidence, bestConf = s, d, v, conf
+			best, bestP, bestEvidence, bestConf = s, p, v, conf
 		}
 	}
 	if best == nil {
 		return false
 	}
-	return e.prepend(blk, e.t.up(best.s, bestD), bestEvidence, best.conf)
+	return e.prepend(blk, bestP, bestEvidence, best.conf)
 }
 
 // sureExtension is how sure an extension must be, whatever is asked for: what it shows is

@@ -40,6 +40,7 @@ type solver struct {
 	ps     []StackID
 	ends   []prefixEnd
 	outer  []StackID
+	firsts []FrameID // the outermost ones of outer
 	sides  [4]side
 	local  threadTree
 	logs   logs
