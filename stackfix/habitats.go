@@ -21,8 +21,8 @@ type habitats struct {
 	*engine
 	tree  numbering // of what bases begin with, by method: the node of the callers, the method
 	nodes []habitat // of these, the root first, callers before what they call
-	of    numbering // methods of bridged stacks
-	homes [][]home  // of these, in order of the nodes
+	of    []int32   // by method: 1 + its number, if a bridged stack holds it, else 0
+	homes [][]home  // by number, in order of the nodes
 	most  int       // depth at which a method may have homes; see withinReach
 	asked numbering // of what was asked, what is in told
 	told  []int
@@ -48,7 +48,7 @@ type home struct {
 // newHabitats learns from the whole stacks that were recorded what is asked of the bases of some
 // blocks.
 func (e *engine) newHabitats(w *world, based []*block, parts map[*block]*part) *habitats {
-	x := &habitats{engine: e, nodes: make([]habitat, 1)}
+	x := &habitats{engine: e, nodes: make([]habitat, 1), of: make([]int32, e.methods)}
 	deepest := 0
 	seen := &e.seen
 	seen.reset()
@@ -61,7 +61,10 @@ func (e *engine) newHabitats(w *world, based []*block, parts map[*block]*part) *
 	seen.reset()
 	for _, b := range based {
 		for s := b.stack; s != 0 && seen.add(s); s = e.t.Parent(s) {
-			x.of.add(uint64(e.method(e.t.Frame(s))))
+			if n := &x.of[e.method(e.t.Frame(s))]; *n == 0 {
+				x.homes = append(x.homes, nil)
+				*n = int32(len(x.homes))
+			}
 		}
 	}
 	seen.reset()
@@ -116,14 +119,13 @@ func (x *habitats) settle() *habitats {
 		}
 		free[i], order[n.at] = n.at+1, int32(i)
 	}
-	x.homes = make([][]home, x.of.n)
-	in := make([]StackID, x.of.n) // the stack in which a method was met
+	in := make([]StackID, len(x.homes)) // the stack in which a method was met
 	for at, i := range order {
 		for _, s := range x.nodes[i].stacks {
 			for p := s; p != 0; {
 				callers, f := x.t.Node(p)
 				p = callers
-				m := x.of.get(uint64(x.method(f)))
+				m := x.of[x.method(f)] - 1
 				if m < 0 {
 					continue
 				}
@@ -153,14 +155,14 @@ func (x *habitats) settle() *habitats {
 // math.MaxInt if that is not known: as far as the methods of s may stand below it.
 func (x *habitats) within(base, s StackID, least int) StackID {
 	node := x.node(base, false)
-	first := x.of.get(uint64(x.method(x.t.Frame(x.t.up(s, 1)))))
+	first := int(x.of[x.method(x.t.Frame(x.t.up(s, 1)))]) - 1
 	above := x.ask(^uint32(node), first, func() int { return x.shallowest(node, x.homes[first]) })
 	if least != math.MaxInt {
 		above = max(above, least)
 	}
 	depth := x.t.Depth(base)
 	for s = x.t.up(s, max(0, x.most-above)); s != 0; s = x.t.Parent(s) {
-		m := x.of.get(uint64(x.method(x.t.Frame(s))))
+		m := int(x.of[x.method(x.t.Frame(s))]) - 1
 		depth = min(depth, x.ask(uint32(node), m, func() int { return x.reach(node, x.homes[m]) }))
 	}
 	return x.t.up(base, depth)
