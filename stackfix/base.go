@@ -1,6 +1,9 @@
 package stackfix
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
 
 // fewCalls is how many known calls of a method it takes to believe that what stands
 // above all of them stands above one more. Over the recordings of the corpus, cut at 20
@@ -43,19 +46,17 @@ type callTable struct {
 	of     [2][]calls // by method and by frame
 	asked  []FrameID
 	direct []directCall
-	below  perStack[int32] // of a caller: 1 + the newest of its direct calls; 0: it has none
-	told   numbering       // those by callers that were asked for: the caller, the method
+	below  []uint32  // of a caller: 1 + the newest of its direct calls; 0: it has none
+	used   []StackID // callers that have some
+	told   numbering // those by callers that were asked for: the caller, the method
 }
 
-const (
-	isTold      = -1 // in below: the direct calls are in told
-	leastDirect = 1 << 10
-)
+const isTold = math.MaxUint32 // in below: the direct calls are in told
 
 // A directCall is a known call of a head.
 type directCall struct {
 	m    MethodID
-	next int32 // 1 + an older one of the same caller; 0: there is none
+	next uint32 // 1 + an older one of the same caller; 0: there is none
 }
 
 // begin forgets the calls, and makes room for those of e.
@@ -65,8 +66,10 @@ func (t *callTable) begin(e *engine) [2][]calls {
 	}
 	t.asked, t.direct = t.asked[:0], t.direct[:0]
 	t.told.reset()
-	t.below.reset()
-	t.below.reach(e.t.Len())
+	for _, s := range t.used {
+		t.below[s] = 0
+	}
+	t.used, t.below = t.used[:0], roomFor(t.below, e.t.Len())
 	t.of[0], t.of[1] = reach(t.of[0], e.methods), reach(t.of[1], len(e.mth))
 	return t.of
 }
@@ -81,26 +84,25 @@ func (t *callTable) ask(f FrameID, m MethodID) {
 
 // add notes a known call of m, which is a head.
 func (t *callTable) add(callers StackID, m MethodID) {
-	last := &t.below.of[callers]
+	last := &t.below[callers]
 	if *last == 0 {
-		t.below.used = append(t.below.used, callers)
-	}
-	if n := len(t.direct); n == cap(t.direct) { // append copies large ones more often
-		t.direct = append(make([]directCall, 0, max(2*n, leastDirect)), t.direct...)
+		t.used = append(t.used, callers)
 	}
 	t.direct = append(t.direct, directCall{m, *last})
-	*last = int32(len(t.direct))
+	*last = uint32(len(t.direct))
 }
 
 // has tells whether a known call of m, which is a head, is by that stack. Few stacks are asked for.
 func (t *callTable) has(callers StackID, m MethodID) bool {
-	if int(callers) >= len(t.below.of) || t.below.of[callers] == 0 {
+	if int(callers) >= len(t.below) || t.below[callers] == 0 {
 		return false
 	}
-	for i := t.below.of[callers]; i > 0; i = t.direct[i-1].next {
-		t.told.add(edgeKey(callers, t.direct[i-1].m))
+	if i := t.below[callers]; i != isTold {
+		for ; i > 0; i = t.direct[i-1].next {
+			t.told.add(edgeKey(callers, t.direct[i-1].m))
+		}
+		t.below[callers] = isTold
 	}
-	t.below.of[callers] = isTold
 	return t.told.get(edgeKey(callers, m)) >= 0
 }
 

@@ -283,8 +283,10 @@ func (e *solver) judge(cs []cand, s, between StackID, f, b *side, vs *blend) (in
 	if f.ok && b.ok {
 		share = e.t.Depth(e.t.shared(f.s, b.s))
 	}
-	bounds := slices.Grow(e.bounds[:0], len(cs))[:len(cs)]
-	e.bounds = bounds
+	if len(e.bounds) < len(cs) {
+		e.bounds = make([]bound, 2*len(cs))
+	}
+	bounds := e.bounds[:len(cs)]
 	likely, most := [2]int{-1, -1}, [2]float64{math.Inf(-1), math.Inf(-1)}
 	for i := range cs {
 		c := &cs[i]
