@@ -161,3 +161,31 @@ func TestCallsAreForgotten(t *testing.T) {
 	assert.EqualValues(t, 1, again[1][3].n)
 	assert.Zero(t, again[1][2])
 }
+
+// Direct calls are known of every caller, are told again and again, and are forgotten with the world.
+func TestDirectCalls(t *testing.T) {
+	const n = 16
+	e := testEngine(site{}, 64)
+	s := e.t.Add(4)
+	for range n {
+		s = e.t.Push(s, 8)
+	}
+	x := &e.called
+	x.begin(e)
+	for m := range MethodID(n) {
+		x.add(s, m)
+	}
+	x.add(0, n)
+	for m := range MethodID(n + 1) {
+		assert.Equal(t, m < n, x.has(s, m), m)
+		assert.Equal(t, m == n, x.has(0, m), m)
+		assert.False(t, x.has(s-1, m), m)
+	}
+	assert.False(t, x.has(e.t.Push(s, 12), 0), "the stack is newer than the calls")
+	x.begin(e)
+	x.add(s, n)
+	for m := range MethodID(n + 1) {
+		assert.Equal(t, m == n, x.has(s, m), m)
+		assert.False(t, x.has(0, m), m)
+	}
+}
