@@ -32,9 +32,9 @@ type contest struct {
 // again.
 type contests struct {
 	w     *world
-	cut   callings // of cut stacks
-	whole callings // of whole ones, once they are asked
-	of    map[uint64]contest
+	cut   callings           // of cut stacks
+	whole callings           // of whole ones, once they are asked
+	of    map[uint64]contest // of an answer, of which so much was recorded
 }
 
 // takeBackContested takes back the answers that take a way which is not believed. What is known

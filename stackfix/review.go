@@ -38,7 +38,7 @@ type review struct {
 	w        *world
 	recorded *consensus // who was recorded whole is a witness; nil until it is asked
 	asked    map[*block]bool
-	weighed  map[*block]bool    // see takeBackContested
+	weighed  map[*block]bool    // answers whose way was believed: they are not asked for it again
 	left     map[*block]remnant // of answers that were taken back
 
 	fs, gs []FrameID // scratch

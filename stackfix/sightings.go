@@ -148,7 +148,7 @@ func (c *consensus) askFor(all iter.Seq[StackID]) (sightings int) {
 }
 
 // gather puts the spots of a context side by side: who goes through the sightings of one meets no others.
-// It returns their new places.
+// It returns their new places, valid until it is called again.
 func (c *consensus) gather() (places []uint32) {
 	next := make([]uint32, len(c.counts)+1)
 	for _, x := range c.spots {

@@ -514,7 +514,7 @@ func (d *decoder) message(c *conn, s *stream, end bool) (int, error) {
 	return d.noMessage(c, s)
 }
 
-// messageSize is what the header of a message says.
+// messageSize is how long a message is, as its header says; no less than the header.
 func messageSize(b []byte) int {
 	return max(int(binary.LittleEndian.Uint16(b[14:])), headerSize)
 }
