@@ -9,6 +9,9 @@ type callings struct {
 	byMethod bool // frames of one method are equal
 	ids      numbering
 	of       [][]vote  // callers, by number of a way
+	all      []int32   // by number of a way: the stacks that show it called
+	pairs    numbering // of a way and a caller of it
+	nth      []int32   // of these: the place of the caller among those of the way
 	fs       []FrameID // of one stack
 	sums     []uint64  // hashes of the first so many of them
 }
@@ -45,7 +48,7 @@ func (t *callings) at(place int) uint64 {
 // ask makes count count who calls the way from a place on.
 func (t *callings) ask(place int) {
 	if t.ids.add(t.at(place)) == len(t.of) {
-		t.of = append(t.of, nil)
+		t.of, t.all = append(t.of, nil), append(t.all, 0)
 	}
 }
 
@@ -54,14 +57,10 @@ func (t *callings) callers(place int) []vote { return t.of[t.ids.get(t.at(place)
 
 // tally returns how many stacks show a way called by a caller, and how many by others.
 func (t *callings) tally(way int, caller MethodID) (own, others int) {
-	for _, v := range t.of[way] {
-		if v.of == caller {
-			own += int(v.n)
-		} else {
-			others += int(v.n)
-		}
+	if k := t.pairs.get(edgeKey(uint32(way), caller)); k >= 0 {
+		own = int(t.of[way][t.nth[k]].n)
 	}
-	return own, others
+	return own, int(t.all[way]) - own
 }
 
 // count counts the callers of the ways that were asked for, in different stacks.
@@ -83,12 +82,11 @@ func (t *callings) count(stacks iter.Seq[StackID]) {
 
 // add counts a caller of a way.
 func (t *callings) add(way int, caller MethodID) {
-	of := t.of[way]
-	for i := range of {
-		if of[i].of == caller {
-			of[i].n++
-			return
-		}
+	k := t.pairs.add(edgeKey(uint32(way), caller))
+	if k == len(t.nth) {
+		t.nth = append(t.nth, int32(len(t.of[way])))
+		t.of[way] = append(t.of[way], vote{of: caller})
 	}
-	t.of[way] = append(of, vote{caller, 1})
+	t.of[way][t.nth[k]].n++
+	t.all[way]++
 }

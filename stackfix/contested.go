@@ -97,7 +97,7 @@ func (c *contests) contest(b *block) contest {
 // shown is how many whole stacks show a way called by a caller.
 func (c *contests) shown(way int, caller MethodID) int {
 	if c.whole.of == nil {
-		c.whole.ids, c.whole.of = c.cut.ids, make([][]vote, len(c.cut.of))
+		c.whole.ids, c.whole.of, c.whole.all = c.cut.ids, make([][]vote, len(c.cut.of)), make([]int32, len(c.cut.of))
 		c.whole.count(c.w.wholeStacks())
 	}
 	n, _ := c.whole.tally(way, caller)
