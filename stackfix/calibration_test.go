@@ -25,7 +25,7 @@ func TestSlope(t *testing.T) {
 			add := func(n int, right float64, v evidence) {
 				for i := range n {
 					key++
-					rows = append(rows, row{v, float64(i) < right*float64(n), [2]uint64{key}})
+					rows = append(rows, row{v, float64(i) < right*float64(n), false, [2]uint64{key}})
 				}
 			}
 			for margin := range level(numMargins - 1) {
@@ -33,7 +33,7 @@ func TestSlope(t *testing.T) {
 				add(40, min(sigmoid(usual(v)), answers.strong), v)
 			}
 			var c calibration
-			c.learn(rows)
+			c.learn(rows, wholeWorth)
 			untold := calibration{taught: true}
 			untold.learnt = c.learnt
 			kind, other := answerSlope, recursionSlope
@@ -51,4 +51,22 @@ func TestSlope(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWholeCountsLess holds that an answer for a stack that was cut before tells more than one for a
+// whole stack.
+func TestWholeCountsLess(t *testing.T) {
+	v := evidence{votes: 4, share: 5}
+	confidence := func(wholeIsRight bool) float64 {
+		var rows []row
+		for i := range 80 {
+			whole := i%2 == 0
+			rows = append(rows, row{v, whole == wholeIsRight, whole, [2]uint64{uint64(i)}})
+		}
+		var c calibration
+		c.learn(rows, wholeWorth)
+		return c.confidence(v)
+	}
+	assert.Less(t, confidence(true), 0.4)
+	assert.Greater(t, confidence(false), 0.6)
 }

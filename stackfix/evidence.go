@@ -63,6 +63,7 @@ func (v evidence) compare(w evidence) int {
 type row struct {
 	evidence
 	right bool
+	whole bool      // what was asked for is known to its root
 	key   [2]uint64 // see question
 }
 

@@ -47,7 +47,7 @@ func (e *solver) prepend(blk *block, p StackID, v evidence, donor float64) bool 
 	}
 	if e.judged && e.extRight(blk) {
 		if verdict := e.extVerdict(blk, p); verdict >= 0 {
-			e.rows = append(e.rows, row{v, verdict == 1, e.question(blk.truth, p)})
+			e.rows = append(e.rows, row{v, verdict == 1, blk.whole, e.question(blk.truth, p)})
 		}
 	}
 	conf := min(e.cal.confidence(v), donor, float64(blk.conf))

@@ -847,7 +847,7 @@ func logEvidence(t *testing.T, program string, outs []outcome) {
 	for i := range outs {
 		o := &outs[i]
 		c := &calibration{}
-		c.learn(o.trial)
+		c.learn(o.trial, wholeWorth)
 		m := map[evidence]count{}
 		for _, x := range o.real {
 			k := m[x.evidence]

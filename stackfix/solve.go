@@ -281,7 +281,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	}
 	if e.judged && !misled && !strange && e.extRight(blk) {
 		if verdict >= 0 {
-			x := row{v, verdict == 1, e.question(blk.truth, c.p)}
+			x := row{v, verdict == 1, blk.whole, e.question(blk.truth, c.p)}
 			key := int64(ri)<<32 | int64(bi)
 			if i, ok := e.last[key]; ok {
 				e.rows[i] = x

@@ -239,7 +239,7 @@ func TestHands(t *testing.T) {
 	recording, _ := walk(tree, 1, 3, 800)
 	s := newSolver(tree, site{}, Options{Bridge: testBridge, Workers: 2})
 	w, _ := s.load(streams(recording), []int{0, 1, 2}, mostCuts)
-	s.cal.learn(s.trial(w).rows)
+	s.cal.learn(s.trial(w).rows, s.worthOfWhole())
 	s.solve()
 	require.Len(t, s.hands, 2)
 	for _, h := range s.hands[1:] { // the first has the memory of s

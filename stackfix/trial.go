@@ -49,7 +49,7 @@ func (s *solver) repair(w *world) []row {
 	if s.stopped() {
 		return nil
 	}
-	s.cal.learn(trial.rows)
+	s.cal.learn(trial.rows, s.worthOfWhole())
 	s.cal.enclosing = trial.enclosing
 	s.least = trial.least
 	s.solve()
@@ -61,6 +61,14 @@ func (s *solver) repair(w *world) []row {
 	s.secondOpinion()
 	s.local.reset() // who comes next has the scratchpad
 	return trial.rows
+}
+
+// worthOfWhole is what an answer of a trial for a stack that was whole counts; see wholeWorth.
+func (e *engine) worthOfWhole() float64 {
+	if e.byName {
+		return 1
+	}
+	return wholeWorth
 }
 
 // An insight is what a trial teaches.
