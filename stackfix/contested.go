@@ -105,10 +105,7 @@ func (c *contests) shown(way int, caller MethodID) int {
 }
 
 // alike is how many frames, from the root on, are of the same methods in both stacks.
-func (d *review) alike(a, b StackID) (n int) {
+func (d *review) alike(a, b StackID) int {
 	d.fs, d.gs = d.t.AppendFrames(d.fs[:0], a), d.t.AppendFrames(d.gs[:0], b)
-	for n < min(len(d.fs), len(d.gs)) && d.method(d.fs[n]) == d.method(d.gs[n]) {
-		n++
-	}
-	return n
+	return d.same(d.fs, d.gs, 0)
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-// An answer that takes a way which hardly any cut stack takes is taken back as far as that way leads.
+// An answer that takes a way which at most one stack shows is taken back as far as that way leads,
+// where cut stacks show another one.
 func TestContested(t *testing.T) {
 	const limit = 100
 	pool, resumed, task, other := FrameID(4), FrameID(8), FrameID(12), FrameID(16) // of a method each
@@ -62,15 +63,7 @@ func TestContested(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := testEngine(site{}, 8192)
 			var r run
-			add := func(b block, fs []FrameID, known int) {
-				b.first, b.n, b.time, b.conf = int32(len(r.blocks)), 1, int64(len(r.blocks))*1e6, 1
-				b.stack = e.t.Add(fs[known:]...)
-				b.ext = b.stack
-				if b.rooted {
-					b.ext = e.t.Add(fs...)
-				}
-				r.blocks = append(r.blocks, b)
-			}
+			add := func(b block, fs []FrameID, known int) { addBlock(e, &r, b, fs, known) }
 			for i, fs := range x.cut {
 				add(block{cut: Depth}, slices.Concat(fs[:limit-1], leaf(i)), 0)
 			}

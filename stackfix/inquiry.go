@@ -325,14 +325,14 @@ func (q *inquiry) sharedFrom(d int, a StackID, n int, b StackID, inlined int) in
 
 // same tells how many frames a begins with that b begins with too, by method. Either may
 // lack some in a row, up to so many.
-func (q *inquiry) same(a, b []FrameID, inlined int) int {
-	n, _ := q.sameUntil(a, b, inlined)
+func (e *engine) same(a, b []FrameID, inlined int) int {
+	n, _ := e.sameUntil(a, b, inlined)
 	return n
 }
 
 // sameUntil is same, and tells how many frames of either it takes.
-func (q *inquiry) sameUntil(a, b []FrameID, inlined int) (i, j int) {
-	is := func(i, j int) bool { return i < len(a) && j < len(b) && q.method(a[i]) == q.method(b[j]) }
+func (e *engine) sameUntil(a, b []FrameID, inlined int) (i, j int) {
+	is := func(i, j int) bool { return i < len(a) && j < len(b) && e.method(a[i]) == e.method(b[j]) }
 	for i < len(a) && j < len(b) {
 		k := 0
 		for ; !is(i+k, j) && !is(i, j+k); k++ {

@@ -42,15 +42,7 @@ func TestTurns(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := testEngine(site{}, 8192)
 			var r run
-			add := func(b block, fs []FrameID, known int) {
-				b.first, b.n, b.time, b.conf = int32(len(r.blocks)), 1, int64(len(r.blocks))*1e6, 1
-				b.stack = e.t.Add(fs[known:]...)
-				b.ext = b.stack
-				if b.rooted {
-					b.ext = e.t.Add(fs...)
-				}
-				r.blocks = append(r.blocks, b)
-			}
+			add := func(b block, fs []FrameID, known int) { addBlock(e, &r, b, fs, known) }
 			for i, fs := range x.cut {
 				add(block{cut: Depth}, recorded(append(slices.Clip(fs), leaf(i)...)), 0)
 			}
@@ -67,4 +59,15 @@ func TestTurns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// addBlock adds a block of a stack to r, whose outermost frames, so many, were not recorded.
+func addBlock(e *engine, r *run, b block, fs []FrameID, lost int) {
+	b.first, b.n, b.time, b.conf = int32(len(r.blocks)), 1, int64(len(r.blocks))*1e6, 1
+	b.stack = e.t.Add(fs[lost:]...)
+	b.ext = b.stack
+	if b.rooted {
+		b.ext = e.t.Add(fs...)
+	}
+	r.blocks = append(r.blocks, b)
 }
