@@ -7,7 +7,7 @@ import "github.com/tracefix/tracefix/internal/relay"
 func (p *Profile) DropEvidence() {
 	relay.Each(len(p.Threads), func(i int) {
 		t := p.Threads[i]
-		t.Tasks = TaskMarks{}
+		t.Tasks, t.Walks = TaskMarks{}, Walks{}
 		if t.Samples.Count(SampleEvent) > 0 {
 			dropEvents(t)
 		}

@@ -99,6 +99,9 @@ type Thread struct {
 	Repairs Repairs
 	// Values are what samples of other events weigh, in the order of the samples.
 	Values Values
+	// Walks are how long the recorder took for the stacks of the samples, as far as that was asked for and is
+	// known; none behind a repair, which is who asks.
+	Walks Walks
 	// Breaks are times (ns, ascending) at which what was true before says nothing
 	// about what comes after: events were lost, the thread id was reused.
 	Breaks []int64

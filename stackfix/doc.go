@@ -70,6 +70,11 @@
 //     lead into what one holds, it is taken back if neither the recorded whole stacks around it
 //     nor those near in time that hold the same take its way.
 //
+//     A recorder that walks stacks to their roots, though it keeps the innermost frames only, takes longer for deeper ones
+//     ([Sample].Effort). Where it took no longer than an answer takes, that answer is surer: wrong ones are made of whole stacks,
+//     which are shallow, and mostly lack a good part of the stack. That it took longer says little, as it may have been
+//     kept waiting.
+//
 //     An answer is taken back, too, where it enters a recursion and nearly all cut stacks that hold the same thirty-two
 //     frames came there by another turn: whole stacks know the fewest turns only.
 //

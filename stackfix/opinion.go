@@ -137,7 +137,7 @@ func (s *solver) lastOpinion(parts *consensus, d *review) {
 				if doubt, may := doubts[m.block]; may {
 					x := opinionOn(m.block, &parts.parts[m.block].hearing, doubt)
 					x.modelled(m.block, m.probability(m.guess))
-					conf := x.confidence()
+					conf := surer(x.confidence(), s.guessFits(m.block))
 					if s.observe != nil {
 						s.observe(s.runs[ri].thread, m.block, x)
 					}
@@ -156,6 +156,16 @@ func (s *solver) lastOpinion(parts *consensus, d *review) {
 	}
 }
 
+// guessFits is fits of the answer of b that was not sure enough.
+func (s *solver) guessFits(b *block) float64 {
+	took := b.measure()
+	if took.error == 0 {
+		return 1
+	}
+	s.fs = s.t.AppendFrames(s.fs[:0], b.ext)
+	return s.fits(took, b.guess, s.fs)
+}
+
 // mayBeSure tells whether b has an answer that the model may make sure enough: what a review finds
 // makes none surer.
 func (s *solver) mayBeSure(b *block, parts *consensus) bool {
@@ -165,7 +175,7 @@ func (s *solver) mayBeSure(b *block, parts *consensus) bool {
 	}
 	x := opinionOn(b, &p.hearing, doubt{})
 	x.modelled(b, 1)
-	if x.confidence() < s.minConf && s.observe == nil {
+	if surer(x.confidence(), s.guessFits(b)) < s.minConf && s.observe == nil {
 		return false
 	}
 	s.o = s.t.AppendFrames(s.o[:0], b.ext)

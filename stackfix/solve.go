@@ -257,7 +257,8 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	f, b := &e.sides[0], &e.sides[1]
 	blk.guess, blk.guessed, blk.confirmable = 0, 0, false
 	a := e.answer(blk.ext, blk.between, f, b)
-	if a.none || a.refused || e.short.untimely(a.c.p, e.o, blk) {
+	took := blk.measure()
+	if a.none || a.refused && took.error == 0 || e.short.untimely(a.c.p, e.o, blk) {
 		return false
 	}
 	c, v, donor := &a.c, a.evidence, a.donor
@@ -272,6 +273,14 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	strange := c.caller < fewCallers
 	if strange {
 		conf *= c.caller / fewCallers
+	}
+	if a.refused {
+		own, conf = min(own, leavesWorth), min(conf, leavesWorth)
+	}
+	guessed := min(own, conf)
+	if guessed >= leastFit {
+		fits := e.fits(took, c.p, e.o)
+		own, conf = surer(own, fits), surer(conf, fits)
 	}
 	// an answer that follows a wrong neighbour teaches nothing
 	misled := c.kf > 0 && f.bad || c.kb > 0 && b.bad
@@ -294,7 +303,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	how := e.how(blk, c)
 	need, needAll := e.needed(blk, c, v.rec > 0, how)
 	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
-	blk.guess, blk.guessed, blk.guessHow = c.p, float32(min(own, conf)), how
+	blk.guess, blk.guessed, blk.guessHow = c.p, float32(guessed), how
 	blk.guessForeign, blk.guessMargin, blk.guessRec, blk.guessSides = float32(c.foreign), v.margin, v.rec, v.sides
 	if own < need || conf < needAll {
 		// by names the model is wrong more often

@@ -163,7 +163,7 @@ func (e *engine) room() *engine {
 	x := *e
 	x.t = newClimber(stacks.NewTree())
 	x.short.engine, x.cal, x.least = &x, calibration{}, fewCalls
-	x.seen, x.called, x.pad = stackSet{}, callTable{}, nil
+	x.seen, x.called, x.pad, x.met = stackSet{}, callTable{}, nil, nil
 	return &x
 }
 

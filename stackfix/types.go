@@ -67,6 +67,9 @@ type Sample struct {
 	// Evidence marks the stack of another event: an exception, an allocation. It is
 	// evidence like any other sample, and is repaired too unless Options.SamplesOnly says otherwise.
 	Evidence bool
+	// Effort is the logarithm of how much work the whole stack was for the recorder, by how long it
+	// took: see [Work]. 0: it is not known. That of Bytes and Broken, which end a walk, is not asked for.
+	Effort float32
 }
 
 // A Thread is one thread with its samples.
@@ -81,6 +84,8 @@ type Thread struct {
 	// nothing about what comes after: events were lost, the thread id went to
 	// another thread. A sample at the very time of a break comes after it.
 	Breaks []int64
+	// Spread is the standard deviation of the efforts of its samples from the true ones.
+	Spread float32
 }
 
 // Slice is the Samples of a Thread whose samples are a list.

@@ -128,16 +128,18 @@ type block struct {
 	cut                      Cut
 	how                      How
 	dropped                  uint8
-	rooted                   bool // nothing is missing in ext
-	whole                    bool // truth is rooted
-	bridged                  bool // repaired before, or too deep: left as it is, and no evidence
-	bad                      bool // in a judged world: ext is wrong
-	hearsay                  bool // of a stack that was extended, and only repairs overlap it
-	confirmable              bool // guess may be confirmed by a second opinion
-	seconded                 bool // guess is what a second opinion says too
-	given                    bool // rooted from the start, and counted in the world
-	follows                  bool // the block before in the run ended where it begins
-	evidence                 bool // of no sample
+	rooted                   bool    // nothing is missing in ext
+	whole                    bool    // truth is rooted
+	bridged                  bool    // repaired before, or too deep: left as it is, and no evidence
+	bad                      bool    // in a judged world: ext is wrong
+	hearsay                  bool    // of a stack that was extended, and only repairs overlap it
+	confirmable              bool    // guess may be confirmed by a second opinion
+	seconded                 bool    // guess is what a second opinion says too
+	given                    bool    // rooted from the start, and counted in the world
+	follows                  bool    // the block before in the run ended where it begins
+	evidence                 bool    // of no sample
+	effort, spread           float32 // of the samples together, and Thread.Spread; see measure
+	looks                    int32   // samples whose effort is known
 }
 
 // guesses tells whether an answer was found that puts frames back, but is not sure enough.
@@ -183,6 +185,7 @@ func (e *engine) scan(at position, begin func(thread int), add func(b *block) bo
 			if !brk && !isFirst && b.orig == s.Stack && b.cut == s.Cut && b.dropped == s.Suspect {
 				b.n++
 				b.evidence = b.evidence && s.Evidence
+				b.look(&s)
 				j++
 				continue
 			}
@@ -192,7 +195,8 @@ func (e *engine) scan(at position, begin func(thread int), add func(b *block) bo
 			if brk {
 				begin(ti)
 			}
-			b = block{first: j, n: 1, time: s.Time, orig: s.Stack, cut: s.Cut, dropped: s.Suspect, conf: 1, evidence: s.Evidence}
+			b = block{first: j, n: 1, time: s.Time, orig: s.Stack, cut: s.Cut, dropped: s.Suspect, conf: 1, evidence: s.Evidence, spread: t.Spread}
+			b.look(&s)
 			j++
 		}
 		if j > at.sample && !add(&b) {

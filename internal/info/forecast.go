@@ -96,11 +96,13 @@ func middle(p *profile.Profile, looks int64) *profile.Profile {
 	part.Threads = make([]*profile.Thread, len(p.Threads))
 	relay.Each(len(p.Threads), func(i int) {
 		few := *p.Threads[i]
-		few.Samples, few.Tasks = profile.Samples{}, profile.TaskMarks{}
+		few.Samples, few.Tasks, few.Walks = profile.Samples{}, profile.TaskMarks{}, profile.Walks{}
 		c, marks := p.Threads[i].Samples.Cursor(), p.Threads[i].Tasks.Cursor()
 		c.SkipTo(from)
+		walks := p.Threads[i].Walks.From(c.Index())
 		var s profile.Sample
 		for at := c.Index(); c.Read(&s); at = c.Index() {
+			walk := walks.Next()
 			switch {
 			case s.Time >= end:
 				c.SkipTo(math.MaxInt64) // of samples in order none behind it is wanted
@@ -112,6 +114,7 @@ func middle(p *profile.Profile, looks int64) *profile.Profile {
 						few.Tasks.Append(own)
 					}
 				}
+				few.Walks.Add(few.Samples.Len(), walk)
 				few.Samples.Append(s)
 			}
 		}

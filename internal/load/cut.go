@@ -49,6 +49,7 @@ func (t *thread) sort(spool *profile.Spool) {
 		profile.Sample
 		at int32
 	}
+	t.trace.Walks = profile.Walks{}
 	var all []sample
 	for i, s := range t.trace.Samples.All() {
 		all = append(all, sample{s, int32(i)})

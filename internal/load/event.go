@@ -2,6 +2,7 @@ package load
 
 import (
 	"encoding/binary"
+	"math"
 	"time"
 
 	"github.com/tracefix/tracefix/internal/input"
@@ -51,10 +52,12 @@ func (l *loader) event(ev *nettrace.Event) {
 		if ev.CaptureThreadID != l.lastSampler || len(l.sampler) == 0 {
 			l.lastSampler = ev.CaptureThreadID
 			l.sampler[ev.CaptureThreadID] = true
+			l.lastWalk = math.MinInt64
 		}
 		typ := SampleType(ev)
 		l.types.Look(typ, &t.look, ev.Stack.Len(), ev.Stack.Leaf())
 		l.sample(t, ev, now, typ)
+		l.walked(t, now)
 	case m.Role == nettrace.RoleCPU:
 		l.sample(t, ev, now, profile.SampleCPU)
 	case m.Role == nettrace.RoleContextSwitch:
@@ -115,6 +118,19 @@ func (l *loader) lock(t *thread, id int, now int64) {
 		}
 		t.wants = 0
 	}
+}
+
+// walked notes how long the sampler took for the stack of the newest sample of t: it walks those of
+// all threads one after the other, and its time is that of the end of a walk
+// (ep_rt_coreclr_walk_managed_stack_for_thread in ep-rt-coreclr.cpp).
+func (l *loader) walked(t *thread, now int64) {
+	if !l.o.Evidence || l.o.NoSamples || l.info.Header.Version >= 6 {
+		return
+	}
+	if l.lastWalk != math.MinInt64 && now > l.lastWalk {
+		t.trace.Walks.Add(t.trace.Samples.Len()-1, profile.WalkOf(time.Duration(now-l.lastWalk)))
+	}
+	l.lastWalk = now
 }
 
 // SampleType is what the runtime's sampler saw.

@@ -162,6 +162,7 @@ type loader struct {
 	images      *Images
 	sampler     map[uint64]bool // capture threads of the sample profiler
 	lastSampler uint64          // the newest of them
+	lastWalk    int64           // when it had walked a stack last, ns
 	births      []birth
 	classes     []Class // by frame, v6
 	end         int64
@@ -337,7 +338,7 @@ func (l *loader) threadOf(pid int, tid uint64) *thread {
 	t := p.threads[tid]
 	if t == nil {
 		t = &thread{
-			trace:  &profile.Thread{Process: p.trace, TID: int64(tid), Samples: profile.SamplesIn(l.spool), Values: profile.ValuesIn(l.spool), Tasks: profile.TaskMarksIn(l.spool)},
+			trace:  &profile.Thread{Process: p.trace, TID: int64(tid), Samples: profile.SamplesIn(l.spool), Values: profile.ValuesIn(l.spool), Walks: profile.WalksIn(l.spool), Tasks: profile.TaskMarksIn(l.spool)},
 			proc:   p,
 			wanted: p.wanted && (len(l.o.Threads) == 0 || mayMatch(l.o.Threads, int(tid))),
 		}

@@ -68,6 +68,7 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (st
 		return cmp.Or(cmp.Compare(a.Owner().PID, b.Owner().PID), cmp.Compare(a.TID, b.TID))
 	})
 	threads := make([]stackfix.Thread, len(ordered))
+	logs, paces := logsOfWalks(), pacesOf(p.Table, ordered, cut)
 	unread := 0
 	for i, t := range ordered {
 		id, ok := processes[t.Process]
@@ -77,7 +78,11 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (st
 		}
 		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks}
 		if cut[t.Process] {
-			threads[i].Samples = samplesOf(t, nested[t], bridged)
+			pace := paces[t.Process]
+			threads[i].Samples = samplesOf(t, nested[t], bridged, pace, logs)
+			if pace != nil {
+				threads[i].Spread = float32(pace.spread)
+			}
 		} else {
 			unread += t.Samples.Len()
 		}
@@ -100,6 +105,7 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (st
 	relay.Each(len(ordered), func(i int) {
 		apply(p.Table, ordered[i], &found[i], nested[ordered[i]])
 		found[i] = profile.Repairs{}
+		ordered[i].Walks = profile.Walks{}
 	})
 	res.Stats.Samples += unread
 	return res.Stats, nil
@@ -107,13 +113,14 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (st
 
 // samplesOf yields the samples of t as stackfix wants them: those whose whole stack is known
 // already are evidence like any other. bridged stacks are as whole as they can be.
-func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from int) iter.Seq[stackfix.Sample] {
+func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool, pace *pace, logs *walkLogs) func(from int) iter.Seq[stackfix.Sample] {
 	weighs := t.Values.Len() > 0
 	return func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
 			c.Seek(from)
 			answers := known.from(from)
+			walks := t.Walks.From(from)
 			var s profile.Sample
 			for i := from; c.Read(&s); i++ {
 				out := stackfix.Sample{
@@ -122,6 +129,11 @@ func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool) func(from 
 					Cut:      cutOf[s.Cut],
 					Suspect:  s.Suspect,
 					Evidence: s.Type == profile.SampleEvent && !weighs,
+				}
+				if pace != nil {
+					if w := walks.Next(); w != 0 {
+						out.Effort = float32(pace.work(logs, s.Time, w))
+					}
 				}
 				if bridged != nil && bridged[s.Stack] {
 					out.Cut = stackfix.Whole

@@ -112,7 +112,9 @@ func newRecording(p *profile.Profile, info *load.Info, namesOnly bool) *recordin
 	var fs []profile.FrameID
 	for _, t := range p.Threads {
 		th := recordedThread{Breaks: t.Breaks}
+		walks := t.Walks.From(0)
 		for _, s := range t.Samples.All() {
+			th.walks = append(th.walks, walks.Next())
 			id, ok := memo[s.Stack]
 			if !ok {
 				fs = tab.AppendFrames(fs[:0], s.Stack)
@@ -134,8 +136,18 @@ func newRecording(p *profile.Profile, info *load.Info, namesOnly bool) *recordin
 
 func (r *recording) fix() [][]stackfix.Repair {
 	threads := make([]stackfix.Thread, len(r.threads))
+	pace, logs := r.pace(), logsOfWalks()
 	for i, t := range r.threads {
 		threads[i] = stackfix.Thread{Samples: stackfix.Slice(t.Samples), Breaks: t.Breaks}
+		if pace == nil {
+			continue
+		}
+		threads[i].Spread = float32(pace.spread)
+		for k, w := range t.walks {
+			if s := &t.Samples[k]; w != 0 {
+				s.Effort = float32(pace.work(logs, s.Time, w))
+			}
+		}
 	}
 	res := stackfix.Fix(r.tree, r, threads, stackfix.Options{Bridge: r.bridge}).Repairs
 	for i, reps := range res {
@@ -151,9 +163,32 @@ func (r *recording) fix() [][]stackfix.Repair {
 	return res
 }
 
+// pace learns that of the recorder, as a repair does of what is not cut.
+func (r *recording) pace() *pace {
+	var walked []*profile.Thread
+	for _, t := range r.threads {
+		th := &profile.Thread{}
+		for i, s := range t.Samples {
+			th.Last = max(th.Last, s.Time)
+			x := profile.Sample{Time: s.Time, Stack: s.Stack}
+			if s.Cut != stackfix.Whole {
+				x.Cut = profile.CutDepth
+			}
+			th.Samples.Append(x)
+			th.Walks.Add(i, t.walks[i])
+		}
+		walked = append(walked, th)
+	}
+	return newPace(struct {
+		*stacks.Tree
+		*recording
+	}{r.tree, r}, walked)
+}
+
 // A recordedThread is a stackfix.Thread whose samples can be changed.
 type recordedThread struct {
 	Samples []stackfix.Sample
+	walks   []profile.Walk // of them
 	Breaks  []int64
 }
 
