@@ -76,7 +76,7 @@ demo:
 # that gave up, and whose answer it was, 35; answers that cut stacks contest, and a faster search, 25, most of it
 # alignment. The path of the checkout makes 4 KB of difference.
 size: build
-	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 31525000 ]
+	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 31585000 ]
 
 # What a release holds beside the programs: man page (with version and date of the commit), completions, licences.
 extras:

@@ -39,7 +39,7 @@ const (
 	leastLonger = 0.03
 	// A level is between these.
 	leastLevel, mostLevel = -1, 1.5
-	mostSlots             = 1 << 20
+	mostSlots             = 1 << 18
 	slotWidth             = 1_000_000 // ns
 )
 
