@@ -44,7 +44,7 @@ type Walks struct {
 	last  []byte
 }
 
-const walksPerChunk = 32 << 10
+const walksPerChunk = 4 << 10
 
 // WalksIn returns an empty list that may put walks aside.
 func WalksIn(spool *Spool) Walks { return Walks{spool: spool} }

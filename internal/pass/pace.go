@@ -33,13 +33,13 @@ const (
 	fewRepeats   = 6
 	usualRepeats = 8
 	shallowWorth = 0.5
-	mostRepeated = 1 << 16
+	mostRepeated = 1 << 14
 	// leastLonger is the part by which the cut stacks must have taken longer than what was kept of them, in
 	// the middle. Other recorders, as that of Mono, end a walk where they cut.
 	leastLonger = 0.03
 	// A level is between these.
 	leastLevel, mostLevel = -1, 1.5
-	mostSlots             = 1 << 18
+	mostSlots             = 1 << 17
 	slotWidth             = 1_000_000 // ns
 )
 
