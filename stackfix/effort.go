@@ -45,8 +45,8 @@ func Work(frames, methods int) float64 {
 
 // A measure is what is known of the work that the stack of a block was.
 type measure struct {
-	effort float64 // mean of its samples
-	error  float64 // of that; 0: it is not known
+	effort    float64 // mean of its samples
+	deviation float64 // of that from the true one; 0: it is not known
 }
 
 // look adds the effort of a sample of b.
@@ -69,23 +69,23 @@ func (b *block) measure() measure {
 // fits is by how much likelier the effort is if the frames o under p are the whole stack than if
 // they are not; 1 if it is not, or if it is not known.
 func (e *engine) fits(x measure, p StackID, o []FrameID) float64 {
-	if x.error == 0 {
+	if x.deviation == 0 {
 		return 1
 	}
 	d := x.effort - e.work(p, o)
 	if math.Abs(d) > farOff {
 		return 1
 	}
-	side := x.error
+	side := x.deviation
 	if d > 0 {
 		side *= slower
 	}
 	z := d / side
 	// Student's distribution of four degrees of freedom: few are far off
-	right := 0.375 * math.Pow(1+z*z/4, -2.5) / (x.error * (1 + slower) / 2)
+	right := 0.375 * math.Pow(1+z*z/4, -2.5) / (x.deviation * (1 + slower) / 2)
 	wrong := 0.0
 	for _, l := range lacks {
-		s := math.Hypot(l.deviation, x.error)
+		s := math.Hypot(l.deviation, x.deviation)
 		z := (d - l.mean) / s
 		wrong += l.share * math.Exp(-z*z/2) / (s * math.Sqrt(2*math.Pi))
 	}

@@ -71,8 +71,8 @@ func TestFits(t *testing.T) {
 	}
 	many.look(&Sample{}) // not known
 	assert.Equal(t, few.measure().effort, many.measure().effort)
-	assert.Less(t, many.measure().error, few.measure().error)
-	assert.Greater(t, many.measure().error, few.measure().error/2, "samples in a row have a part of the error in common")
+	assert.Less(t, many.measure().deviation, few.measure().deviation)
+	assert.Greater(t, many.measure().deviation, few.measure().deviation/2, "samples in a row have a part of the error in common")
 	other := few
 	other.cut = Bytes
 	assert.Equal(t, measure{}, other.measure(), "a recorder that copies bytes does not walk further")

@@ -159,7 +159,7 @@ func (s *solver) lastOpinion(parts *consensus, d *review) {
 // guessFits is fits of the answer of b that was not sure enough.
 func (s *solver) guessFits(b *block) float64 {
 	took := b.measure()
-	if took.error == 0 {
+	if took.deviation == 0 {
 		return 1
 	}
 	s.fs = s.t.AppendFrames(s.fs[:0], b.ext)

@@ -258,7 +258,7 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	blk.guess, blk.guessed, blk.confirmable = 0, 0, false
 	a := e.answer(blk.ext, blk.between, f, b)
 	took := blk.measure()
-	if a.none || a.refused && took.error == 0 || e.short.untimely(a.c.p, e.o, blk) {
+	if a.none || a.refused && took.deviation == 0 || e.short.untimely(a.c.p, e.o, blk) {
 		return false
 	}
 	c, v, donor := &a.c, a.evidence, a.donor
