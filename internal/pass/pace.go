@@ -12,6 +12,7 @@ import (
 // others use the processor, and less from one millisecond to the next: stacks that were recorded whole
 // show it.
 type pace struct {
+	logs   *walkLogs
 	unit   float64   // logarithm of ns that a unit of work takes
 	spread float64   // the standard deviation of what is told, as a logarithm
 	width  int64     // ns that a slot of level holds for
@@ -165,7 +166,7 @@ func newPace(tab stackTable, threads []*profile.Thread) *pace {
 	if units.n < fewWalks {
 		return nil
 	}
-	p := &pace{unit: units.median(), width: max(slotWidth, last/mostSlots+1)}
+	p := &pace{logs: logs, unit: units.median(), width: max(slotWidth, last/mostSlots+1)}
 	sums := make([]float32, last/p.width+1)
 	worth := make([]float32, len(sums))
 	for i, t := range threads {
@@ -200,7 +201,7 @@ func newPace(tab stackTable, threads []*profile.Thread) *pace {
 			}
 			work := works.of(stack)
 			for _, w := range row {
-				d := p.work(logs, w.time, w.took) - work
+				d := p.work(w.time, w.took) - work
 				if cut {
 					longer.add(d)
 				} else {
@@ -265,9 +266,9 @@ func (p *pace) learnLevel(sums, worth []float32) {
 }
 
 // work returns the logarithm of how much work a walk at a time was.
-func (p *pace) work(logs *walkLogs, time int64, w profile.Walk) float64 {
+func (p *pace) work(time int64, w profile.Walk) float64 {
 	slot := min(max(0, time)/p.width, int64(len(p.level)-1))
-	return logs.frames[w] - p.unit - float64(p.level[slot])
+	return p.logs.frames[w] - p.unit - float64(p.level[slot])
 }
 
 // A stackTable tells what stacks are made of: a [profile.Table].

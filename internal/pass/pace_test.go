@@ -21,7 +21,6 @@ func TestPaceOfRecording(t *testing.T) {
 	p, _ := loadTrace(t, "../../testdata/chain.nettrace.zst", true)
 	pace := newPace(p.Table, p.Threads)
 	require.NotNil(t, pace)
-	logs := logsOfWalks()
 	names := func(s profile.StackID) (out []string) {
 		for _, f := range p.Table.AppendFrames(nil, s) {
 			out = append(out, p.Table.MethodOf(f).Full())
@@ -61,7 +60,7 @@ func TestPaceOfRecording(t *testing.T) {
 			missing := base + n - at
 			depth := len(fs) + missing
 			work := stackfix.Work(depth, len(slices.Compact(fs))+missing)
-			off = append(off, pace.work(logs, s.Time, w)-work)
+			off = append(off, pace.work(s.Time, w)-work)
 			deepest, longest = max(deepest, depth), max(longest, missing)
 		}
 	}
@@ -134,14 +133,14 @@ func TestPace(t *testing.T) {
 			for n := range 2000 {
 				x.round(n, 100)
 			}
-			pace, logs := newPace(x.p.Table, x.p.Threads), logsOfWalks()
+			pace := newPace(x.p.Table, x.p.Threads)
 			require.NotNil(t, pace)
 			assert.Less(t, pace.spread, c.most)
 			for i, th := range x.p.Threads {
 				walks, off := th.Walks.From(0), []float64(nil)
 				for k, s := range th.Samples.All() {
 					if w := walks.Next(); s.Cut != profile.Whole {
-						off = append(off, math.Abs(pace.work(logs, s.Time, w)-x.true[i][k]))
+						off = append(off, math.Abs(pace.work(s.Time, w)-x.true[i][k]))
 					}
 				}
 				if i%2 == 1 {

@@ -68,7 +68,7 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (st
 		return cmp.Or(cmp.Compare(a.Owner().PID, b.Owner().PID), cmp.Compare(a.TID, b.TID))
 	})
 	threads := make([]stackfix.Thread, len(ordered))
-	logs, paces := logsOfWalks(), pacesOf(p.Table, ordered, cut)
+	paces := pacesOf(p.Table, ordered, cut)
 	unread := 0
 	for i, t := range ordered {
 		id, ok := processes[t.Process]
@@ -79,7 +79,7 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (st
 		threads[i] = stackfix.Thread{Process: id, Breaks: t.Breaks}
 		if cut[t.Process] {
 			pace := paces[t.Process]
-			threads[i].Samples = samplesOf(t, nested[t], bridged, pace, logs)
+			threads[i].Samples = samplesOf(t, nested[t], bridged, pace)
 			if pace != nil {
 				threads[i].Spread = float32(pace.spread)
 			}
@@ -113,14 +113,17 @@ func FixStacksContext(ctx context.Context, p *profile.Profile, o FixOptions) (st
 
 // samplesOf yields the samples of t as stackfix wants them: those whose whole stack is known
 // already are evidence like any other. bridged stacks are as whole as they can be.
-func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool, pace *pace, logs *walkLogs) func(from int) iter.Seq[stackfix.Sample] {
+func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool, pace *pace) func(from int) iter.Seq[stackfix.Sample] {
 	weighs := t.Values.Len() > 0
 	return func(from int) iter.Seq[stackfix.Sample] {
 		return func(yield func(stackfix.Sample) bool) {
 			c := t.Samples.Cursor()
 			c.Seek(from)
 			answers := known.from(from)
-			walks := t.Walks.From(from)
+			var walks profile.WalkCursor
+			if pace != nil {
+				walks = t.Walks.From(from)
+			}
 			var s profile.Sample
 			for i := from; c.Read(&s); i++ {
 				out := stackfix.Sample{
@@ -130,10 +133,8 @@ func samplesOf(t *profile.Thread, known *taskAnswers, bridged []bool, pace *pace
 					Suspect:  s.Suspect,
 					Evidence: s.Type == profile.SampleEvent && !weighs,
 				}
-				if pace != nil {
-					if w := walks.Next(); w != 0 {
-						out.Effort = float32(pace.work(logs, s.Time, w))
-					}
+				if w := walks.Next(); w != 0 {
+					out.Effort = float32(pace.work(s.Time, w))
 				}
 				if bridged != nil && bridged[s.Stack] {
 					out.Cut = stackfix.Whole

@@ -136,7 +136,7 @@ func newRecording(p *profile.Profile, info *load.Info, namesOnly bool) *recordin
 
 func (r *recording) fix() [][]stackfix.Repair {
 	threads := make([]stackfix.Thread, len(r.threads))
-	pace, logs := r.pace(), logsOfWalks()
+	pace := r.pace()
 	for i, t := range r.threads {
 		threads[i] = stackfix.Thread{Samples: stackfix.Slice(t.Samples), Breaks: t.Breaks}
 		if pace == nil {
@@ -145,7 +145,7 @@ func (r *recording) fix() [][]stackfix.Repair {
 		threads[i].Spread = float32(pace.spread)
 		for k, w := range t.walks {
 			if s := &t.Samples[k]; w != 0 {
-				s.Effort = float32(pace.work(logs, s.Time, w))
+				s.Effort = float32(pace.work(s.Time, w))
 			}
 		}
 	}
