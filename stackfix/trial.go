@@ -78,14 +78,34 @@ type insight struct {
 	enclosing doubtful // see calibration
 }
 
-// trial repairs copies of the recording that are cut once more, and prepares s for w: all that side
-// by side where there are processors for it, else one after the other in the same memory. Each copy
-// has a tree of its own, with its own stacks only: what is known of these lies together.
-func (s *solver) trial(w *world) insight {
+// add adds what another copy taught.
+func (x *insight) add(y insight) {
+	x.rows = append(x.rows, y.rows...)
+	x.least = max(x.least, y.least)
+	x.enclosing.learn(y.enclosing)
+}
+
+// A trial repairs copies of a recording that are cut once more: side by side where there are
+// processors for it, else one after the other in the same memory. Each copy has a tree of its own,
+// with its own stacks only: what is known of these lies together.
+type trial struct {
+	*solver
+	limits [len(virtualShares)]int
+	enough int // blocks of a copy
+	atOnce int // copies
+	rooms  [len(virtualShares)]*engine
+	idle   chan *solver // what one needed the next one uses again
+}
+
+// trial learns from copies of w, and prepares s for w beside that.
+func (s *solver) trial(w *world) (all insight) {
 	depth, cuts := s.usualDepth(w)
-	var limits [len(virtualShares)]int
+	t := trial{solver: s, enough: enough(w, cuts, depth) / len(virtualShares), atOnce: len(virtualShares), idle: make(chan *solver, len(virtualShares))}
 	for i, share := range virtualShares {
-		limits[i] = int(float64(depth) * share)
+		t.limits[i] = int(float64(depth) * share)
+	}
+	if s.opts.Workers < 2 {
+		t.atOnce = 1
 	}
 	s.begin(w)
 	beside := []func(){s.learnModel, func() {
@@ -93,69 +113,73 @@ func (s *solver) trial(w *world) insight {
 			s.learnPieces()
 		}
 	}}
-	atOnce := len(limits)
-	if s.opts.Workers < 2 {
-		atOnce = 1
-	}
-	// What one solver needed the next one uses again.
-	idle := make(chan *solver, len(limits))
-	take := func(e *engine, w *world) *solver {
-		x := &solver{}
-		select {
-		case x = <-idle:
-		default:
-		}
-		x.engine = e
-		x.begin(w)
-		return x
-	}
-	var rooms [len(limits)]*engine
-	all := insight{least: fewCalls}
-	for from := 0; from < len(limits); from += atOnce {
-		var some [len(limits)]int
-		copy(some[from:from+atOnce], limits[from:])
-		for i := from; i < from+atOnce; i++ {
-			if from > 0 {
-				rooms[i] = rooms[0]
-				rooms[i].t.Truncate(1)
-			} else {
-				rooms[i] = s.room()
-			}
-		}
-		vs := s.copies(w, some[:], enough(w, cuts, depth)/len(limits), rooms[:], beside...)
+	all.least = fewCalls
+	for from := 0; from < len(t.limits); from += t.atOnce {
+		vs := t.some(w, from, beside...)
 		beside = nil
-		var taught [len(limits)]insight
-		s.each(len(vs)+1, func(i int) {
-			if i == len(vs) {
-				if from+atOnce == len(limits) {
-					s.prepare()
-				}
-				return
-			}
-			v := vs[i]
-			if v == nil {
-				return
-			}
-			x := take(rooms[i], v)
-			x.learnModel()
-			x.prepare()
-			x.solve()
-			x.local.reset()
-			taught[i] = insight{x.rows, x.learnBases(v), x.learnEnclosing(v)}
-			x.world = nil
-			idle <- x
-		})
-		for i, x := range taught {
-			if vs[i] == nil {
-				continue
-			}
-			all.rows = append(all.rows, x.rows...)
-			all.least = max(all.least, x.least)
-			all.enclosing.learn(x.enclosing)
+		if from+t.atOnce == len(t.limits) { // after the last ones
+			beside = append(beside, s.prepare)
+		}
+		for _, x := range t.teach(vs, beside...) {
+			all.add(x)
 		}
 	}
-	s.hire(idle)
+	s.hire(t.idle)
 	return all
+}
+
+// some makes copies of w, as many as there are at once, from one on. What else is given is done
+// beside that.
+func (t *trial) some(w *world, from int, beside ...func()) []*world {
+	var limits [len(virtualShares)]int // 0: not now
+	for i := from; i < from+t.atOnce; i++ {
+		limits[i] = t.limits[i]
+		if from == 0 {
+			t.rooms[i] = t.room()
+		} else {
+			t.rooms[i] = t.rooms[0]
+			t.rooms[i].t.Truncate(1)
+		}
+	}
+	return t.copies(w, limits[:], t.enough, t.rooms[:], beside...)
+}
+
+// teach repairs copies, and returns what those that are there taught. What else is given is done
+// beside that.
+func (t *trial) teach(vs []*world, beside ...func()) (taught []insight) {
+	of := make([]insight, len(vs))
+	t.each(len(vs)+len(beside), func(i int) {
+		if i >= len(vs) {
+			beside[i-len(vs)]()
+		} else if vs[i] != nil {
+			of[i] = t.repaired(i, vs[i])
+		}
+	})
+	for i, v := range vs {
+		if v != nil {
+			taught = append(taught, of[i])
+		}
+	}
+	return taught
+}
+
+// repaired repairs copy number i.
+func (t *trial) repaired(i int, v *world) insight {
+	x := &solver{}
+	select {
+	case x = <-t.idle:
+	default:
+	}
+	x.engine = t.rooms[i]
+	x.begin(v)
+	x.learnModel()
+	x.prepare()
+	x.solve()
+	x.local.reset()
+	taught := insight{x.rows, x.learnBases(v), x.learnEnclosing(v)}
+	x.world = nil
+	t.idle <- x
+	return taught
 }
 
 // room returns an engine like e without stacks.

@@ -126,65 +126,87 @@ func (h *histogram) median() float64 {
 
 // newPace learns the pace of the recorder from the threads of one process; nil if nothing tells it.
 func newPace(tab stackTable, threads []*profile.Thread) *pace {
-	logs := logsOfWalks()
-	works := workCache{tab: tab}
-	usual := map[repeat]average{}
-	var units histogram
-	last, n := int64(0), 0
+	x := pacing{logs: logsOfWalks(), works: workCache{tab: tab}, threads: threads}
 	for _, t := range threads {
-		last, n = max(last, t.Last), n+t.Walks.Len()
+		x.last, x.walks = max(x.last, t.Last), x.walks+t.Walks.Len()
 	}
-	some := func(t *profile.Thread) int { return t.Walks.Len() / (1 + n/enoughWalks) }
-	for i, t := range threads {
-		walked(t, some(t), func(stack profile.StackID, cut bool, row []walk) {
+	usual, units := x.usual()
+	if units.n < fewWalks {
+		return nil
+	}
+	p := &pace{logs: x.logs, unit: units.median(), width: max(slotWidth, x.last/mostSlots+1)}
+	p.learnLevel(x.levels(p, usual))
+	off, longer := x.residues(p)
+	if longer.n == 0 || longer.median() < leastLonger {
+		return nil
+	}
+	p.spread = 1.48 * off.median()
+	return p
+}
+
+// A pacing learns a pace from the walks of some threads.
+type pacing struct {
+	logs    *walkLogs
+	works   workCache
+	threads []*profile.Thread
+	last    int64 // ns
+	walks   int
+}
+
+// some is how many walks of t are as many as tell what is usual.
+func (x *pacing) some(t *profile.Thread) int { return t.Walks.Len() / (1 + x.walks/enoughWalks) }
+
+// usual finds how long walks of whole stacks take, by stack, and how long a unit of work takes. Of deep
+// stacks the former goes beyond beforeWalk.
+func (x *pacing) usual() (of map[repeat]average, units *histogram) {
+	of, units = map[repeat]average{}, &histogram{}
+	for i, t := range x.threads {
+		walked(t, x.some(t), func(stack profile.StackID, cut bool, row []walk) {
 			if cut {
 				return
 			}
 			k := repeat{i + 1, stack}
-			x := usual[k]
-			if x.n == 0 && len(usual) == mostRepeated {
-				k = repeat{}
-			}
-			if tab.Depth(stack) < deepStack {
+			a, known := of[k]
+			if x.works.tab.Depth(stack) < deepStack {
 				for _, w := range row {
-					x.sum += logs.all[w.took]
+					a.sum += x.logs.all[w.took]
 				}
 			} else {
-				work := works.of(stack)
+				work := x.works.of(stack)
 				for _, w := range row {
-					took := logs.frames[w.took]
+					took := x.logs.frames[w.took]
 					units.add(took - work)
-					x.sum += took
+					a.sum += took
 				}
 			}
-			x.n += len(row)
-			if k != (repeat{}) {
-				usual[k] = x
+			if a.n += len(row); known || len(of) < mostRepeated {
+				of[k] = a
 			}
 		})
 	}
-	if units.n < fewWalks {
-		return nil
-	}
-	p := &pace{logs: logs, unit: units.median(), width: max(slotWidth, last/mostSlots+1)}
-	sums := make([]float32, last/p.width+1)
-	worth := make([]float32, len(sums))
-	for i, t := range threads {
+	return of, units
+}
+
+// levels adds up, by slot, by how much longer than usual walks of whole stacks took, and what that is worth.
+func (x *pacing) levels(p *pace, usual map[repeat]average) (sums, worth []float32) {
+	sums = make([]float32, x.last/p.width+1)
+	worth = make([]float32, len(sums))
+	for i, t := range x.threads {
 		walked(t, t.Walks.Len(), func(stack profile.StackID, cut bool, row []walk) {
 			if cut {
 				return
 			}
-			x := usual[repeat{i + 1, stack}]
-			took, weight := &logs.frames, 1.0
-			if tab.Depth(stack) < deepStack {
-				took, weight = &logs.all, shallowWorth
-				if x.n < fewRepeats {
+			a := usual[repeat{i + 1, stack}]
+			took, weight := &x.logs.frames, 1.0
+			if x.works.tab.Depth(stack) < deepStack {
+				took, weight = &x.logs.all, shallowWorth
+				if a.n < fewRepeats {
 					return
 				}
 			} else {
-				x.sum, x.n = x.sum+usualRepeats*(p.unit+works.of(stack)), x.n+usualRepeats
+				a.sum, a.n = a.sum+usualRepeats*(p.unit+x.works.of(stack)), a.n+usualRepeats
 			}
-			mean := x.sum / float64(x.n)
+			mean := a.sum / float64(a.n)
 			for _, w := range row {
 				slot := min(max(0, w.time)/p.width, int64(len(sums)-1))
 				sums[slot] += float32(weight * max(leastLevel, min(took[w.took]-mean, mostLevel)))
@@ -192,14 +214,19 @@ func newPace(tab stackTable, threads []*profile.Thread) *pace {
 			}
 		})
 	}
-	p.learnLevel(sums, worth)
-	var off, longer histogram
-	for _, t := range threads {
-		walked(t, some(t), func(stack profile.StackID, cut bool, row []walk) {
-			if tab.Depth(stack) < deepStack {
+	return sums, worth
+}
+
+// residues are by how much what walks tell is off the work that whole stacks are, and by how much it is
+// more than what was kept of cut ones.
+func (x *pacing) residues(p *pace) (off, longer *histogram) {
+	off, longer = &histogram{}, &histogram{}
+	for _, t := range x.threads {
+		walked(t, x.some(t), func(stack profile.StackID, cut bool, row []walk) {
+			if x.works.tab.Depth(stack) < deepStack {
 				return
 			}
-			work := works.of(stack)
+			work := x.works.of(stack)
 			for _, w := range row {
 				d := p.work(w.time, w.took) - work
 				if cut {
@@ -210,11 +237,7 @@ func newPace(tab stackTable, threads []*profile.Thread) *pace {
 			}
 		})
 	}
-	if longer.n == 0 || longer.median() < leastLonger {
-		return nil
-	}
-	p.spread = 1.48 * off.median()
-	return p
+	return off, longer
 }
 
 // pacesOf learns the paces of some processes.
