@@ -62,8 +62,12 @@ func (b *block) measure() measure {
 	if b.looks == 0 || b.cut != Depth {
 		return measure{}
 	}
+	spread := leastSpread
+	if s := float64(b.spread); s > leastSpread { // not what is no number
+		spread = s
+	}
 	n := float64(b.looks)
-	return measure{float64(b.effort) / n, max(float64(b.spread), leastSpread) * math.Sqrt((1+sharedSpread*(n-1))/n)}
+	return measure{float64(b.effort) / n, spread * math.Sqrt((1+sharedSpread*(n-1))/n)}
 }
 
 // fits is by how much likelier the effort is if the frames o under p are the whole stack than if

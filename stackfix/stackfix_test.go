@@ -28,6 +28,7 @@ type recorded struct {
 	Process uint32
 	Samples []Sample
 	Breaks  []int64
+	Spread  float32
 }
 
 // testEngine returns an engine for frames below n.
@@ -56,7 +57,7 @@ func fix(tree *stacks.Tree, frames Frames, threads []recorded, opts Options) Res
 func streams(threads []recorded) []Thread {
 	list := make([]Thread, len(threads))
 	for i, t := range threads {
-		list[i] = Thread{Process: t.Process, Samples: Slice(t.Samples), Breaks: t.Breaks}
+		list[i] = Thread{Process: t.Process, Samples: Slice(t.Samples), Breaks: t.Breaks, Spread: t.Spread}
 	}
 	return list
 }
