@@ -68,12 +68,29 @@ type part struct {
 	hearing          // of an answer that is not sure enough
 }
 
+// newPart is what is known of b of a thread before others are asked, given what is left of answers that were taken back.
+func newPart(b *block, thread int, left map[*block]remnant) *part {
+	p := &part{thread: thread, stack: b.stack, conf: 1, shortest: math.MaxInt}
+	if x, ok := left[b]; ok {
+		p.stack, p.conf = x.stack, x.conf
+	}
+	return p
+}
+
+// begins says that p begins with what many whole stacks of its thread do.
+func (p *part) begins(local StackID) {
+	p.local, p.base, p.baseConf = local, local, unanimous(2*localStacks)
+}
+
 // consensus finds parts by what other stacks of the process show. What is asked for one block
 // changes nothing that another one asks for: see inquiry.
 type consensus struct {
 	*engine
 	w         *world
 	parts     map[*block]*part // of the open blocks that are asked for
+	voted     []voted          // those that were answered by votes
+	tried     bool             // trust is known
+	trust     float64          // how often that is right; see votetrial.go
 	listened  bool             // what follows is known, but for ways
 	witnesses []witness        // in order of time
 	times     []int64          // of these
@@ -110,11 +127,7 @@ func (c *consensus) find(evidence bool, left map[*block]remnant) {
 	for i := range c.w.runs {
 		for k := range c.w.runs[i].blocks {
 			if b := &c.w.runs[i].blocks[k]; b.open() && b.evidence == evidence {
-				p := &part{thread: c.w.runs[i].thread, stack: b.stack, conf: 1, shortest: math.MaxInt}
-				if x, ok := left[b]; ok {
-					p.stack, p.conf = x.stack, x.conf
-				}
-				c.parts[b] = p
+				c.parts[b] = newPart(b, c.w.runs[i].thread, left)
 				open = append(open, b)
 			}
 		}
@@ -127,18 +140,24 @@ func (c *consensus) find(evidence bool, left map[*block]remnant) {
 		return
 	}
 	c.local()
-	c.by = bySites
-	c.answerAll(open)
-	if !c.byName {
-		c.by = byMethods
-		c.answerAll(slices.DeleteFunc(slices.Clone(open), func(b *block) bool { return b.rooted }))
-	}
+	c.answerOpen(open)
+	c.answerOpen(c.doubtVotes(open, left))
 	if c.stopped() {
 		return
 	}
 	c.followSole(open)
 	c.doubtBases(open)
 	c.asked = asked{} // only the parts are asked for from here on
+}
+
+// answerOpen looks for what is known of open blocks: first by call sites, then by methods.
+func (c *consensus) answerOpen(open []*block) {
+	c.by = bySites
+	c.answerAll(open)
+	if !c.byName {
+		c.by = byMethods
+		c.answerAll(slices.DeleteFunc(slices.Clone(open), func(b *block) bool { return b.rooted }))
+	}
 }
 
 // listen finds out who has a say, once: answers by votes are not heard.
@@ -231,7 +250,11 @@ func (c *consensus) answer(open []*block) (longer []*block) {
 		for i, b := range some {
 			switch x := &found[i]; {
 			case len(x.whole) > 0:
+				if x.how == Elsewhere {
+					c.voted = append(c.voted, voted{b, b.ext, b.conf})
+				}
 				b.ext = c.t.Add(x.whole...)
+				b.rooted, b.how, b.conf = true, x.how, x.conf
 			case len(x.inner) > 0:
 				c.parts[b].stack = c.t.Add(x.inner...)
 				longer = append(longer, b)
@@ -303,14 +326,13 @@ func (c *consensus) local() {
 			if at < localStacks || at+localStacks > len(x.times) {
 				continue
 			}
-			p := c.parts[b]
-			p.base, p.baseConf = x.bases[at-localStacks], unanimous(2*localStacks)
+			base := x.bases[at-localStacks]
 			if few {
 				for _, s := range x.bases[at-localStacks : at+localStacks] {
-					p.base = c.t.shared(p.base, s)
+					base = c.t.shared(base, s)
 				}
 			}
-			p.local = p.base
+			c.parts[b].begins(base)
 		}
 	})
 }

@@ -29,6 +29,8 @@ type inquiry struct {
 type finding struct {
 	whole []FrameID // the stack, if that is all
 	inner []FrameID // else what is known of it, root first; empty: no more than before
+	how   How       // whole is known
+	conf  float32   // of whole
 }
 
 // A camp is witnesses that show the same above a context.
@@ -174,7 +176,7 @@ func (q *inquiry) extend(b *block, p *part, x *finding) {
 	if !q.by.methods {
 		q.outer(b, p, ids[0])
 	}
-	if b.rooted || q.complete(b, p, ids) {
+	if len(x.whole) > 0 || q.complete(b, p, ids) {
 		return
 	}
 	if q.by.methods {
@@ -195,7 +197,7 @@ func (q *inquiry) extend(b *block, p *part, x *finding) {
 
 // outer finds the frames that all whole stacks begin with: as the nearest ones show them,
 // and the others but for what is inlined; or those on the way that the thread takes. If that is
-// all, it roots b.
+// all, the whole stack is found.
 func (q *inquiry) outer(b *block, p *part, context int32) {
 	all := &q.votes
 	q.assemble(all, context, b.time, true, 0)
@@ -217,8 +219,8 @@ func (q *inquiry) outer(b *block, p *part, context int32) {
 	}
 }
 
-// complete roots b if the whole stacks that hold one of its longer contexts show the same above it,
-// and reports whether they do. Where code repeats itself, as a chain of middleware does, a short
+// complete finds the whole stack if the whole stacks that hold one of the longer contexts of b show the same above
+// it, and reports whether they do. Where code repeats itself, as a chain of middleware does, a short
 // one is there more than once.
 func (q *inquiry) complete(b *block, p *part, ids contexts) bool {
 	all := &q.votes

@@ -138,6 +138,9 @@ func (s *solver) lastOpinion(parts *consensus, d *review) {
 					x := opinionOn(m.block, &parts.parts[m.block].hearing, doubt)
 					x.modelled(m.block, m.probability(m.guess))
 					conf := surer(x.confidence(), s.guessFits(m.block))
+					if m.block.guessSides == 0 && parts.tried {
+						conf = min(conf, parts.trust) // it is what votes say
+					}
 					if s.observe != nil {
 						s.observe(s.runs[ri].thread, m.block, x)
 					}

@@ -205,7 +205,7 @@ func (q *inquiry) believeVotes(b *block, p *part, votes []ballot, d, sites int) 
 	return q.believe(b, p, votes, q.fs, sites, unanimous(len(votes)))
 }
 
-// confirm roots b by the answer that was not sure enough, if the votes are for it.
+// confirm gives b the answer that was not sure enough, if the votes are for it.
 func (q *inquiry) confirm(b *block, p *part, all *assembly) bool {
 	if !b.guesses() || b.guessed < halfSure || p.stack != b.stack {
 		return false
@@ -218,7 +218,7 @@ func (q *inquiry) confirm(b *block, p *part, all *assembly) bool {
 	return float64(n) >= sameVotes*float64(all.n) && !q.fickle(all, shown, n) && q.believe(b, p, all.votes, guess, turnSites, confirmed)
 }
 
-// second roots b by the answer that a second opinion gives too, if a vote is for it: the nearest
+// second gives b the answer that a second opinion gives too, if a vote is for it: the nearest
 // one from before or from after, or one that is near. The code may have been compiled anew since it was
 // last called so.
 func (q *inquiry) second(b *block, p *part, all *assembly) bool {
@@ -237,7 +237,7 @@ func (q *inquiry) second(b *block, p *part, all *assembly) bool {
 				return false
 			}
 			q.found.whole = q.t.AppendFrames(append(q.found.whole[:0], guess...), p.stack)
-			b.rooted, b.how, b.conf = true, b.guessHow, confirmed
+			q.found.how, q.found.conf = b.guessHow, confirmed
 			return true
 		}
 		*side = true
@@ -334,18 +334,21 @@ func (q *inquiry) shows(s StackID, fs []FrameID) bool {
 	return true
 }
 
-// believe roots b by what stands above it, if nothing speaks against that. What was seen
+// believe takes what stands above b for all that is missing of it, if nothing speaks against that. What was seen
 // before it only, or after it, may be another phase of the program: all such answers were wrong
 // in a service that starts.
 func (q *inquiry) believe(b *block, p *part, votes []ballot, above []FrameID, sites int, conf float64) bool {
 	n := len(above)
+	if q.tried {
+		conf = min(conf, q.trust)
+	}
 	q.found.whole = q.t.AppendFrames(append(q.found.whole[:0], above...), p.stack)
 	if conf < q.minConf || q.comesAgain(q.found.whole[n:], sites) || !seenAround(votes) || q.short.untimely(0, q.found.whole, b) ||
 		q.cal.enclosing.rare(rarelyLeft) && q.leaves(0, q.found.whole, b.between) {
 		q.found.whole = q.found.whole[:0]
 		return false
 	}
-	b.rooted, b.how, b.conf = true, Elsewhere, float32(conf)
+	q.found.how, q.found.conf = Elsewhere, float32(conf)
 	return true
 }
 
