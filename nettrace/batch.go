@@ -10,6 +10,8 @@ type Batch struct {
 	n     int   // events
 	since int64 // time of the newest event before the batch
 
+	carried int // bytes of the blocks in its views, and of what is kept for them
+
 	// what Next has come to
 	run      int    // of runs
 	blk      *block // of the run
@@ -41,6 +43,8 @@ type view struct {
 	passedLosses int
 	damaged      bool // the file is known to be
 	unknownMeta  bool // an event of unknown metadata has come
+
+	carried []carriedBlock // blocks of unknown kinds in front of its events, for a Copier
 }
 
 // Len returns the number of events.
@@ -51,7 +55,7 @@ func (b *Batch) reset(newest int64) {
 	clear(b.runs) // blocks that are too many are for the collector
 	clear(b.views)
 	b.runs, b.views = b.runs[:0], b.views[:0]
-	b.n, b.since = 0, newest
+	b.n, b.since, b.carried = 0, newest, 0
 	b.labelled.key = 0 // numbers are those of one file
 	b.blk, b.view = nil, nil
 }

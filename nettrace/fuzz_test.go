@@ -19,10 +19,15 @@ func FuzzReader(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add(realV6(f, 60))
+	known := unhex(f, knownV6)
+	f.Add(append(blockV6(blockV6(known[:len(known)-4:len(known)-4], 99, []byte("other")), 9, nil), known[len(known)-4:]...))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		events, r, err := read(t, data)
 		if r == nil {
 			return
+		}
+		if once := copyAny(t, data); once != nil {
+			require.Equal(t, once, copyAny(t, once), "a copy of the copy differs")
 		}
 		half, err2 := NewReader(iotest.HalfReader(iotest.DataErrReader(bytes.NewReader(data))), &Options{Hold: 4 * 5})
 		require.NoError(t, err2)
@@ -42,6 +47,19 @@ func FuzzReader(f *testing.F) {
 		}
 		require.Equal(t, len(events), len(got))
 	})
+}
+
+// copyAny is a copy of a file that is whole, and whose events may go into another.
+func copyAny(t *testing.T, data []byte) []byte {
+	r, err := NewReader(bytes.NewReader(data), nil)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := NewWriter(&out, r.Header())
+	require.NoError(t, err)
+	if Copy(w, r, nil) != nil || w.Close() != nil || r.Stats().Defects > 0 {
+		return nil
+	}
+	return out.Bytes()
 }
 
 // realV6 is a file of the first events of a recording of dotnet-trace collect-linux.

@@ -100,6 +100,9 @@ type Reader struct {
 	seqEpoch uint32  // sequences of another epoch are not compared: something is missing between
 
 	queue    queue
+	carries  bool     // blocks of unknown kinds are for a Copier
+	carried  carried  // those that are not passed on yet
+	batch    *Batch   // of the last ReadBatch
 	blocks   []*block // free
 	buffers  [][]byte // free
 	spare    int      // bytes of both
@@ -288,17 +291,21 @@ func (r *Reader) Read(ev *Event) error {
 
 // ReadBatch is Read for up to n events, at least one, which Batch.Next fills in: for those who hand
 // events to another goroutine. It reads fewer only where it returns an error, which comes behind
-// them. The events of b are valid until the next call of Read or ReadBatch, unless Options.Hold
-// says more.
+// them, and none where much else is there for a Copier. The events of b are valid until the next
+// call of Read or ReadBatch, unless Options.Hold says more.
 func (r *Reader) ReadBatch(b *Batch, n int) error {
 	n = max(n, 1)
 	b.reset(r.lastTime)
+	r.batch = b
 	defer b.Rewind()
 	r.holds = max(r.holds, n)
-	for b.n < n {
-		if r.next >= r.end && !r.advance() {
-			b.see(&r.view)
-			return r.err
+	for b.n < n && b.carried < carriedAtOnce {
+		if r.next >= r.end {
+			if !r.advance() {
+				b.see(&r.view)
+				return r.err
+			}
+			continue
 		}
 		k := min(r.end-r.next, n-b.n)
 		b.add(&r.view, r.blk, r.next, k)
@@ -329,9 +336,14 @@ func (r *Reader) advance() bool {
 	}
 	for {
 		if s, n := r.queue.ready(r.draining || r.forced); s != nil && n > s.i {
+			r.pass(s.blk.offset)
 			r.reading, r.blk, r.next, r.end = s, s.blk, s.i, n
 			r.look()
 			return true
+		}
+		if len(r.carried.blocks) > 0 && (len(r.queue.heap) == 0 || r.carried.bytes > maxCarried) {
+			r.pass(math.MaxInt64)
+			return true // without events: many such blocks may follow one another
 		}
 		if r.draining && len(r.queue.heap) == 0 {
 			r.drained()
@@ -375,6 +387,7 @@ func (r *Reader) drained() {
 func (r *Reader) release() {
 	r.blocks, r.buffers, r.held, r.blk, r.interns = nil, nil, nil, nil, nil
 	r.next, r.end = 0, 0
+	r.batch = nil
 	r.opts.Warn = nil // which may know all the batches that were read
 }
 

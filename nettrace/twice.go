@@ -27,10 +27,14 @@ var sumSeed = maphash.MakeSeed()
 // events may stand anywhere before it, another block since the last sequence point, behind
 // which ids begin anew and threads are told again, and a sequence point just before it.
 func (r *Reader) again(kind blockKind, data []byte, at int64) bool {
+	s := &r.stretch
+	if kind >= kindUnknown { // two alike may be meant, and sequence points around it, too
+		s.blocks++
+	}
 	if r.h.Version < 4 || len(data) < 8 {
 		return false
 	}
-	s, sum := &r.stretch, maphash.Bytes(sumSeed, data)
+	sum := maphash.Bytes(sumSeed, data)
 	first, ok := int64(0), false
 	switch kind {
 	case kindSequencePoint:

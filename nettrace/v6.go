@@ -133,7 +133,7 @@ func (r *Reader) fixHeaderV6() int {
 	if size <= r.opts.MaxBlockSize && r.leadsV6(1) {
 		return -1
 	}
-	if kind == kindEnd && size == 0 || kind >= kindUnknown && r.chainAfterV6(4+size, 1) {
+	if kind == kindEnd && size == 0 || kind >= kindUnknown && r.chainAfterV6(4+size, 1) || r.leadsToOthers() {
 		return -1
 	}
 	for bit := range 32 {
@@ -152,6 +152,27 @@ func (r *Reader) fixHeaderV6() int {
 func (r *Reader) leadsV6(n int) bool {
 	kind, size := splitV6(r.src.peek(4))
 	return kind >= kindEvent && kind <= kindLabelList && size <= r.opts.MaxBlockSize && checkV6(r.src.peek(probeV6)) && r.chainAfterV6(4+size, n)
+}
+
+// leadsToOthers reports whether a known block begins here, and between it and two others, or the end, some of
+// unknown kinds stand: a larger size would make them its contents.
+func (r *Reader) leadsToOthers() bool {
+	kind, size := splitV6(r.src.peek(4))
+	if kind < kindEvent || kind > kindLabelList || size > r.opts.MaxBlockSize || !checkV6(r.src.peek(probeV6)) {
+		return false
+	}
+	p, n := 4+size, 0
+	for ; n < 4; n++ {
+		b := r.src.peek(p + 4)
+		if len(b) < p+4 {
+			return false
+		}
+		if kind, size = splitV6(b[p:]); kind < kindUnknown {
+			break
+		}
+		p += 4 + size
+	}
+	return n > 0 && r.chainAfterV6(p, 2)
 }
 
 // chainAfterV6 reports whether blocks begin at p, n of them or all to the end of the stream.
@@ -332,6 +353,11 @@ func (r *Reader) contentsV6(kind blockKind, b []byte, at int64, whole bool) {
 			return
 		}
 		r.newer(at - 4)
+		if whole {
+			r.carry(kind, b, at)
+		} else {
+			r.stats.LostBytes += int64(len(b)) // of the others what is read is told
+		}
 	}
 }
 

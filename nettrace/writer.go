@@ -64,6 +64,7 @@ type Writer struct {
 	label     []byte
 	payload   []byte
 	sequenced bool // a sequence point is the last thing written
+	others    bool // v6: a block of an unknown kind was written since the last one
 }
 
 // An indexed is the id of a definition.
@@ -800,25 +801,33 @@ func (w *Writer) sequencePointV4() {
 	w.sinceSP, w.sequenced = 0, true
 }
 
-func (w *Writer) flushV6() {
+// blocksV6 writes the events collected, and what they refer to.
+func (w *Writer) blocksV6() {
 	w.listV6(kindStack, &w.stacks)
-	start := w.beginV6(kindThread)
-	w.out = append(w.out, w.rows...)
-	w.endV6(start)
+	if len(w.rows) > 0 {
+		start := w.beginV6(kindThread)
+		w.out = append(w.out, w.rows...)
+		w.endV6(start)
+		w.rows = w.rows[:0]
+	}
 	w.listV6(kindLabelList, &w.labels)
 	if len(w.events.b) > 0 {
-		start = w.beginV6(kindEvent)
+		start := w.beginV6(kindEvent)
 		w.appendEventHeader(&w.events)
 		w.out = append(w.out, w.events.b...)
 		w.endV6(start)
 		w.events = blockBuffer{b: w.events.b[:0]}
 	}
+}
+
+func (w *Writer) flushV6() {
+	w.blocksV6()
 	at := w.last
 	if len(w.lost) > 0 {
 		at, w.lostBy = max(at, w.lostBy), 0
 	}
 	if w.removed {
-		start = w.beginV6(kindRemoveThread)
+		start := w.beginV6(kindRemoveThread)
 		w.appendLost()
 		w.endV6(start)
 	}
@@ -870,7 +879,7 @@ func (w *Writer) sequencePointV6(t int64) {
 	clear(w.numbers)
 	w.newest.number = nil
 	w.order = w.order[:0]
-	w.sinceSP, w.sequenced = 0, true
+	w.sinceSP, w.sequenced, w.others = 0, true, false
 }
 
 // Close writes what is left and the end mark. It does not close the io.Writer.
@@ -902,7 +911,9 @@ func (w *Writer) SequencePoint() error {
 		return w.err
 	}
 	w.flushBlocks()
-	if !w.v6 && !w.sequenced {
+	if w.others {
+		w.sequencePointV6(w.last)
+	} else if !w.v6 && !w.sequenced {
 		w.sequencePointV4()
 	}
 	return w.flushOut()

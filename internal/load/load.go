@@ -586,5 +586,5 @@ func NewerNote(s nettrace.Stats) string {
 	if s.Newer == 0 {
 		return ""
 	}
-	return fmt.Sprintf("blocks or parts of unknown kinds were skipped: %d, the first at offset %d; a later version of the format may have added them: update tracefix", s.Newer, s.NewerOffset)
+	return fmt.Sprintf("blocks or parts of unknown kinds were not read: %d, the first at offset %d; a later version of the format may have added them: update tracefix", s.Newer, s.NewerOffset)
 }

@@ -2,6 +2,7 @@ package load
 
 import (
 	"bytes"
+	"encoding/binary"
 	"io"
 	"testing"
 
@@ -25,4 +26,42 @@ func TestNewerBlock(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, end, info.Stats.NewerOffset)
 	assert.Contains(t, p.Meta.Notes, NewerNote(info.Stats))
+}
+
+// A repair keeps such blocks: a copy tells of as many, and a copy of the copy is the same.
+func TestRewriteNewerBlocks(t *testing.T) {
+	open := opener(t, "dotnet10/v6-machine.nettrace")
+	in, err := open()
+	require.NoError(t, err)
+	data, err := io.ReadAll(in)
+	require.NoError(t, err)
+	require.NoError(t, in.Close())
+	var file []byte
+	var blocks [][]byte
+	for at, n := 20, 0; at < len(data); n++ {
+		size := 4 + int(binary.LittleEndian.Uint32(data[at:])&0xffffff)
+		if at == 20 {
+			file = append(file, data[:at]...)
+		} else {
+			block := []byte{3, 0, 0, 200, byte(n), 'U', byte(n)}
+			blocks, file = append(blocks, block), append(file, block...)
+		}
+		file = append(file, data[at:at+size]...)
+		at += size
+	}
+	require.Greater(t, len(blocks), 6)
+	var once, twice bytes.Buffer
+	_, info, err := Rewrite(t.Context(), bytesOpener(file), &once, &Options{}, graft)
+	require.NoError(t, err)
+	rest := once.Bytes()
+	for _, block := range blocks { // in their order
+		i := bytes.Index(rest, block)
+		require.GreaterOrEqual(t, i, 0)
+		rest = rest[i+len(block):]
+	}
+	_, again, err := Rewrite(t.Context(), bytesOpener(once.Bytes()), &twice, &Options{Warn: func(e *nettrace.FormatError) { t.Error(e) }}, nil)
+	require.NoError(t, err)
+	assert.Equal(t, once.Bytes(), twice.Bytes())
+	assert.EqualValues(t, len(blocks), info.Stats.Newer)
+	assert.Equal(t, [3]int64{info.Stats.Newer, info.Stats.Events, info.Stats.PayloadBytes}, [3]int64{again.Stats.Newer, again.Stats.Events, again.Stats.PayloadBytes})
 }
