@@ -26,7 +26,7 @@ func copyOf(t testing.TB, data []byte) []byte {
 
 // others lists the blocks of unknown kinds in a file of v6, with their bytes, between the sequence points
 // and the blocks of events where they stand.
-func others(t *testing.T, data []byte) (list []string) {
+func others(t testing.TB, data []byte) (list []string) {
 	t.Helper()
 	spans, kinds := blocksOf(t, data)
 	for i, span := range spans {

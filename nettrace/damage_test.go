@@ -296,7 +296,7 @@ func TestWrittenIsChecked(t *testing.T) {
 }
 
 // blocksOf are the places of the blocks of a whole file.
-func blocksOf(t *testing.T, data []byte) (spans [][2]int, kinds []blockKind) {
+func blocksOf(t testing.TB, data []byte) (spans [][2]int, kinds []blockKind) {
 	at := bytes.Index(data, signatureV4)
 	if v6 := at < 0; v6 {
 		for at = 20; at < len(data); at = spans[len(spans)-1][1] {

@@ -61,8 +61,8 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	r.doubled, r.firsts = doubled{}, false
 	if h.compressed {
 		r.compressedEvents(blk, h, len(data), whole, !whole && r.src.endsAt(at+int64(len(data))))
-	} else if pos, err := r.uncompressed(blk, h.size, len(data)); err != nil {
-		r.damaged(at+int64(pos), "EventBlock", err, int64(len(data)-pos))
+	} else {
+		r.uncompressed(blk, h, len(data), whole)
 	}
 	if !h.compressed || !whole || r.stats.Defects > before { // rows were left out or changed
 		blk.facts.of(blk.rows)
@@ -604,72 +604,141 @@ func (r *Reader) threadRow(index uint64) (th *Thread, missing bool) {
 // lostThread stands for a row of the thread table that the file does not hold.
 var lostThread = &Thread{}
 
-// uncompressed decodes the events of a block that has no compressed headers
-// (section 4.2). No runtime writes this form.
-func (r *Reader) uncompressed(blk *block, pos, end int) (int, error) {
-	for pos < end {
-		at := pos
-		c := Cursor{b: blk.buf[pos:end]}
-		size := c.I32()
-		id := c.U32()
-		var cur row
-		cur.sorted = id>>31 == 0
-		id &= 1<<31 - 1
-		cur.seq = c.U32()
-		cur.thread = c.U64()
-		captured := c.U64()
-		cur.cpu = max(c.I32(), -1)
-		stack := c.U32()
-		cur.time = c.I64()
-		if r.h.Version == 6 {
-			list := c.U32()
-			cur.ids = r.labels.find(list)
-			var missing bool
-			if cur.thread, missing = r.threadOf(blk, cur.thread); missing {
-				r.stats.UnknownThreads++
-			}
-			if th := r.threads[captured]; th != nil {
-				cur.capture = th.ID
-			}
-		} else {
-			cur.capture = captured
-			act := activityIDs{c.GUID(), c.GUID()}
-			if act != (activityIDs{}) {
-				blk.ids = append(blk.ids, act)
-				cur.ids = uint32(len(blk.ids))
-			}
-		}
-		payload := c.I32()
-		cur.payload, cur.size, cur.header = uint32(pos+c.pos), uint32(payload), uint8(c.pos)
-		if payload < 0 {
-			return at, errShort
-		}
-		c.Skip(int(payload))
-		if c.err != nil {
-			return at, errShort
-		}
-		pos += c.pos
-		if r.h.Version < 6 && size >= 0 && at+4+int(size) >= pos && at+4+int(size)-pos < 4 && at+4+int(size) <= end {
-			pos = at + 4 + int(size)
-		}
-		if cur.meta = r.meta.find(id); cur.meta == nil {
-			cur.meta = r.meta.unknown(id)
-		}
-		if cur.meta.Unknown {
-			r.stats.UnknownMeta++
-		}
-		if cur.stack = r.stacks.find(stack); cur.stack == 0 && stack != 0 {
-			r.stats.UnknownStacks++
-		}
-		s := r.sequenceOf(captured)
-		if gap := cur.seq - s.last - 1; s.epoch == r.seqEpoch && gap != 0 && gap < 1<<31 {
-			cur.lost = gap
-			r.loseBefore(&cur, s, captured, cur.time, blk.offset+int64(at))
-		}
-		s.last, s.epoch, s.time = cur.seq, r.seqEpoch, cur.time
-		blk.rows = append(blk.rows, cur)
+// A plainHeader is what an uncompressed event header (section 4.2) tells.
+type plainHeader struct {
+	headerState
+	payload, end int // where the payload begins and ends
+	told         int // where the event ends by its first field, which counts padding
+}
+
+// plainAt reads the header at a position, and reports whether the event can be in b.
+func (r *Reader) plainAt(b []byte, pos int) (e plainHeader, ok bool) {
+	n := 80
+	if r.h.Version == 6 {
+		n = 52
 	}
-	return pos, nil
+	if len(b)-pos < n {
+		return e, false
+	}
+	h, le := b[pos:pos+n], binary.LittleEndian
+	id := le.Uint32(h[4:])
+	e.id, e.sorted = id&(1<<31-1), id>>31 == 0
+	e.seq, e.thread, e.capture = le.Uint32(h[8:]), le.Uint64(h[12:]), le.Uint64(h[20:])
+	e.cpu, e.stack, e.time = le.Uint32(h[28:]), le.Uint32(h[32:]), le.Uint64(h[36:])
+	if r.h.Version == 6 {
+		e.labels = le.Uint32(h[44:])
+	} else {
+		e.activity, e.related = GUID(h[44:60]), GUID(h[60:76])
+	}
+	size := int(int32(le.Uint32(h[n-4:])))
+	e.told = pos + 4 + int(int32(le.Uint32(h)))
+	e.payload, e.end = pos+n, pos+n+size
+	return e, size >= 0 && e.end <= len(b)
+}
+
+// endsAt reports whether the event can end at a position: before v6 zeros may follow it, to a multiple of 4.
+func (r *Reader) endsAt(b []byte, e *plainHeader, pos int) bool {
+	return pos == e.end || r.h.Version < 6 && pos > e.end && pos < e.end+4 && pos <= len(b) && zero(b[e.end:pos])
+}
+
+// sized reports whether the event tells its size twice alike: only one of both is hit by damage.
+func (r *Reader) sized(b []byte, e *plainHeader) bool { return r.endsAt(b, e, e.told) }
+
+// plainFrom reports whether all events from a position on are certain, to the end of the block or a dozen:
+// their sizes agree, what they refer to is known, and their times are those of the block.
+func (r *Reader) plainFrom(b []byte, pos int, lo, hi int64) bool {
+	for range followEvents {
+		e, ok := r.plainAt(b, pos)
+		if !ok || !r.sized(b, &e) || !r.effort(1) || r.meta.find(e.id) == nil || int64(e.time) < lo || int64(e.time) > hi ||
+			e.stack != 0 && r.stacks.find(e.stack) == 0 || e.labels != 0 && r.labels.find(e.labels) == 0 {
+			return false
+		}
+		if _, missing := r.threadRow(e.thread); missing && r.h.Version == 6 {
+			return false
+		}
+		if pos = e.told; pos == len(b) {
+			return true
+		}
+	}
+	return true
+}
+
+// uncompressed decodes the events of a block that has no compressed headers. No runtime writes this
+// form. Behind an event that cannot be right the events go on where others follow that are certain: each
+// header tells all of its event.
+func (r *Reader) uncompressed(blk *block, h eventHeader, end int, whole bool) {
+	b := blk.buf[:end]
+	lo, hi := r.window(h)
+	if h.timed() {
+		lo, hi = h.min, h.max
+	}
+	right := func(pos int) bool { // the end, or an event
+		e, ok := r.plainAt(b, pos)
+		return pos <= end && end-pos < 4 && zero(b[pos:]) || ok && r.sized(b, &e)
+	}
+	twice := false    // there are events whose sizes agree, so all of them should
+	searched := false // to the end
+	for pos := h.size; pos < end; {
+		e, ok := r.plainAt(b, pos)
+		next := e.told
+		if ok && r.sized(b, &e) {
+			twice = true
+		} else {
+			for next = pos + 1; !searched && next < end && r.effort(1) && !r.plainFrom(b, next, lo, hi); {
+				next++
+			}
+			if searched = searched || next == end || !r.effort(0); searched {
+				next = end
+			}
+			switch {
+			case ok && !searched && r.endsAt(b, &e, next): // its first field was hit
+			case ok && searched && (!twice || right(e.end)): // or its writer has other sizes
+				next = e.end
+			default:
+				if searched && twice && e.told > pos && right(e.told) { // the other size was hit
+					next = e.told
+				}
+				err := errShort
+				if ok {
+					err = fmt.Errorf("%w: an event tells that it has %d bytes, and %d", ErrDamaged, e.told-pos, e.end-pos)
+				}
+				if lost := int64(next - pos); whole || next < end {
+					r.damaged(blk.offset+int64(pos), "EventBlock", err, lost)
+				} else {
+					r.stats.LostBytes += lost
+				}
+				pos = next
+				continue
+			}
+		}
+		r.plainRow(blk, &e, pos)
+		pos = next
+	}
+}
+
+// plainRow appends the event with a header at a position.
+func (r *Reader) plainRow(blk *block, e *plainHeader, pos int) {
+	at := blk.offset + int64(pos)
+	cur := row{thread: e.thread, cpu: max(int32(e.cpu), -1), size: uint32(e.end - e.payload)}
+	r.carryOver(blk, &cur, &e.headerState)
+	lacks := missing{stack: cur.stack == 0 && e.stack != 0}
+	if r.h.Version == 6 {
+		lacks.thread, lacks.labels = blk.thread(cur.thread) == lostThread, cur.ids == 0 && e.labels != 0
+	}
+	if cur.meta = r.meta.find(e.id); cur.meta == nil {
+		cur.meta = r.meta.unknown(e.id)
+	}
+	r.countUnknown(cur.meta, lacks)
+	var s *sequence
+	s, cur.capture = r.numbersOf(e.capture, e.seq, at)
+	if gap := e.seq - s.last - 1; s.epoch == r.seqEpoch && gap != 0 && gap < 1<<31 {
+		cur.lost = gap
+		r.loseBefore(&cur, s, e.capture, int64(e.time), at)
+	}
+	s.last, s.epoch, s.time = e.seq, r.seqEpoch, int64(e.time)
+	blk.rows = append(blk.rows, row{})
+	blk.rows[len(blk.rows)-1].set(&cur, int64(e.time), e.payload, e.payload-pos, e.seq, 0)
+	blk.rows[len(blk.rows)-1].sorted = e.sorted
 }
 
 // A headerState decodes compressed event headers one by one. It is the plain

@@ -19,6 +19,10 @@ func FuzzReader(f *testing.F) {
 		f.Add(data)
 	}
 	f.Add(realV6(f, 60))
+	for _, version := range []int{4, 6} {
+		plain, _ := plainFile(f, version, 5, 3)
+		f.Add(plain)
+	}
 	known := unhex(f, knownV6)
 	f.Add(append(blockV6(blockV6(known[:len(known)-4:len(known)-4], 99, []byte("other")), 9, nil), known[len(known)-4:]...))
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -217,6 +217,17 @@ func TestManyDamages(t *testing.T) {
 			}
 			return objectV4(bytes.Clone(defined), "EventBlock", events)
 		}},
+		"events with plain headers, broken ones among them": {20000, func(n int) []byte {
+			events := append([]byte{20, 0, 0, 0}, make([]byte, 16)...)
+			for i := range n {
+				size := 76
+				if i%followEvents == 0 || i == n-1 {
+					size = 0
+				}
+				events = append(le32(le32(events, uint32(size)), 1), make([]byte, 72)...)
+			}
+			return objectV4(bytes.Clone(defined), "EventBlock", events)
+		}},
 		"numbers that go back": {5000, func(n int) []byte {
 			events := bytes.Clone(blockHeader)
 			for range n / 2 {
