@@ -469,8 +469,10 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 		first = next
 	}
 	before := r.stats.Defects
-	r.stacks.blocks = append(r.stacks.blocks, data)
-	s := stackRows{r: r, at: at, first: first, id: first}
+	s := stackRows{r: r, at: at, first: first, id: first, share: r.stacks.crowded()}
+	if !s.share {
+		r.stacks.keep(data)
+	}
 	pos, err := s.read(data, c.pos)
 	if err != nil && whole {
 		if row, bit := s.fixBit(data, count-(s.id-first)); row >= 0 {
@@ -500,6 +502,9 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 	}
 	if s.odd > 0 {
 		r.warn(at, "StackBlock", fmt.Errorf("%d stacks are not a multiple of %d bytes", s.odd, r.h.PointerSize), 0)
+	}
+	if s.share {
+		r.keepBuffer(data)
 	}
 }
 
@@ -550,6 +555,7 @@ type stackRows struct {
 	first, id  uint32 // of the first one, of the next one
 	again, odd int
 	empty      int
+	share      bool             // the block is not kept
 	before     [trustedTail]int // where the last rows began, by their ids
 }
 
@@ -604,7 +610,7 @@ func (s *stackRows) read(data []byte, pos int) (int, error) {
 			r.told(s.at+int64(row), "StackBlock", fmt.Errorf("%w: zeros where the frames of a stack should be", ErrDamaged), int64(n))
 			stack = nil // its id is taken, so that the others keep theirs
 		}
-		if r.stacks.add(s.id, row+4, len(stack)) {
+		if s.share && r.stacks.share(s.id, stack) || !s.share && r.stacks.add(s.id, row+4, len(stack)) {
 			s.again++
 		}
 		r.stats.MaxDepth = max(r.stats.MaxDepth, len(stack)/r.h.PointerSize)

@@ -1,5 +1,10 @@
 package nettrace
 
+import (
+	"bytes"
+	"hash/crc32"
+)
+
 // A ref is a place in one of the blocks that a refTable keeps.
 type ref struct{ block, off, size uint32 }
 
@@ -13,6 +18,52 @@ type refTable struct {
 	first uint32 // id of refs[base]
 	run   uint32 // ids first to first+run-1 are refs[base:base+run]
 	odd   map[uint32]uint32
+
+	size int      // of the blocks that were kept as they are
+	free []byte   // what is left of the last block, where only records are kept: see share
+	seen []uint32 // then, numbers of large records by their checksums
+}
+
+const (
+	// mostAlone is how many bytes of blocks are kept as they are, ten times what stands between two
+	// sequence points of a runtime or recorder, where no two stacks are equal.
+	mostAlone = 32 << 20
+	// largeRecord is the size from which on equal records are looked for: less would take more memory
+	// to know than to keep.
+	largeRecord = 256
+	seenRecords = 1 << 12
+)
+
+// crowded reports whether no more blocks are to be kept, but their records by share.
+func (t *refTable) crowded() bool { return t.size > mostAlone }
+
+// keep keeps a block, whose records add makes known.
+func (t *refTable) keep(block []byte) {
+	t.blocks = append(t.blocks, block)
+	t.size += len(block)
+}
+
+// share is add for a record that is copied, or found among large ones of late: that has one number for
+// all its ids. Written parts of a block never change, so copies of records may be read meanwhile.
+func (t *refTable) share(id uint32, record []byte) (again bool) {
+	if len(record) >= largeRecord {
+		if t.seen == nil {
+			t.seen = make([]uint32, seenRecords)
+		}
+		slot := crc32.ChecksumIEEE(record) % seenRecords
+		if n := t.seen[slot]; n > 0 && bytes.Equal(t.bytes(n), record) {
+			return t.put(id, t.refs[n-1], n)
+		}
+		t.seen[slot] = uint32(len(t.refs)) + 1
+	}
+	if len(t.free) < len(record) {
+		t.free = make([]byte, max(len(record), 256<<10))
+		t.blocks = append(t.blocks, t.free)
+	}
+	last := len(t.blocks) - 1
+	at := len(t.blocks[last]) - len(t.free)
+	t.free = t.free[copy(t.free, record):]
+	return t.put(id, ref{uint32(last), uint32(at), uint32(len(record))}, 0)
 }
 
 // records are what the numbers of find stand for. A copy has those that were known when it was made.
@@ -33,6 +84,7 @@ func (t *refTable) clear(recycle func([]byte), held bool) {
 		t.blocks, t.refs = t.blocks[:0], t.refs[:0]
 	}
 	t.base, t.first, t.run, t.odd = 0, 0, 0, nil
+	t.size, t.free, t.seen = 0, nil, nil
 }
 
 // restart forgets the ids but keeps the records that were found by them.
@@ -42,21 +94,31 @@ func (t *refTable) restart() {
 
 // add makes a record of the last block known. It reports whether the id was known already.
 func (t *refTable) add(id uint32, off, size int) (again bool) {
-	r := ref{uint32(len(t.blocks) - 1), uint32(off), uint32(size)}
+	return t.put(id, ref{uint32(len(t.blocks) - 1), uint32(off), uint32(size)}, 0)
+}
+
+// put makes a record known. It is found by the number of an equal one, 0: by its own.
+func (t *refTable) put(id uint32, r ref, equal uint32) (again bool) {
 	if len(t.refs) == int(t.base) {
 		t.first = id
 	}
-	if len(t.refs) == int(t.base+t.run) && id == t.first+t.run {
-		t.refs = append(t.refs, r)
+	follows := len(t.refs) == int(t.base+t.run) && id == t.first+t.run
+	if follows {
 		t.run++
+	} else {
+		again = t.find(id) != 0
+	}
+	t.refs = append(t.refs, r)
+	if follows && equal == 0 {
 		return false
 	}
-	again = t.find(id) != 0
-	t.refs = append(t.refs, r)
+	if equal == 0 {
+		equal = uint32(len(t.refs))
+	}
 	if t.odd == nil {
 		t.odd = map[uint32]uint32{}
 	}
-	t.odd[id] = uint32(len(t.refs))
+	t.odd[id] = equal
 	return again
 }
 
