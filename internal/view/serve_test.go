@@ -116,6 +116,16 @@ func TestServesFolder(t *testing.T) {
 	assert.Equal(t, 404, code, "without the token")
 	code, _ = ask("GET", "http://"+f.host+"/"+strings.Repeat("A", len(f.token))+"/", "")
 	assert.Equal(t, 404, code, "with another token")
+	for _, name := range []string{"", "a%20b.nettrace", "batch-report.html", "bad.nettrace", "notes.txt"} {
+		wanted, _ := get(name)
+		code, body := ask("HEAD", base+name, "")
+		assert.Equal(t, wanted, code, "HEAD of %q is answered as GET", name)
+		assert.Empty(t, body)
+	}
+	r, err := http.Head(base + "a%20b.nettrace")
+	require.NoError(t, err)
+	r.Body.Close()
+	assert.Equal(t, int64(len("page of one")), r.ContentLength)
 	code, _ = ask("POST", base, "")
 	assert.Equal(t, 405, code)
 	code, _ = ask("GET", base, "evil.example:80")
