@@ -35,12 +35,9 @@ func newScanner(r io.Reader, warn func(*SpeedscopeError)) *scanner {
 	return &scanner{r: bufio.NewReaderSize(r, 64<<10), warn: warn, where: "the file"}
 }
 
-var (
-	errDamaged = errors.New("damaged")
-	errStop    = errors.New("stop") // of scanner.err: an array is over although its bracket was not read
-)
+var errStop = errors.New("stop") // of scanner.err: an array is over although its bracket was not read
 
-// damage tells of damage here.
+// damage tells of damage here. Its words do not say that it is damage: whoever prints them does.
 func (s *scanner) damage(format string, args ...any) {
 	s.damageAt(s.off, format, args...)
 }
@@ -50,7 +47,7 @@ func (s *scanner) damageAt(at int64, format string, args ...any) {
 		return // it is the input that ends here, which is told once
 	}
 	if s.told++; s.told <= maxTold && s.warn != nil {
-		s.warn(&SpeedscopeError{at, s.where, fmt.Errorf("%w: %s", errDamaged, fmt.Sprintf(format, args...))})
+		s.warn(&SpeedscopeError{at, s.where, fmt.Errorf(format, args...)})
 	}
 }
 

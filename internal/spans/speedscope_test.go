@@ -124,6 +124,21 @@ func TestOldExporter(t *testing.T) {
 	assert.Equal(t, []string{"B7 A @100", "B7 B<T> @1000", "E7 B<T> @1500", "E7 A @1500"}, got)
 }
 
+// What tells of damage is printed behind that word, and does not say it again.
+func TestDamageIsSaidOnce(t *testing.T) {
+	for _, in := range []string{
+		strings.Replace(evented, "m!A", `m!\u00zz`, 1),
+		strings.Replace(evented, `"type":"C"`, `"type":"X"`, 1),
+		evented[:len(evented)-20],
+	} {
+		_, defect, err := events(t, in)
+		require.NoError(t, err)
+		require.NotNil(t, defect)
+		assert.NotContains(t, defect.Error(), "damage")
+		assert.Contains(t, defect.Error(), fmt.Sprintf("offset %d: ", defect.Offset))
+	}
+}
+
 // An event without a time is damage, and happens no earlier than the one before it.
 func TestMissingTime(t *testing.T) {
 	got, defect, err := events(t, strings.Replace(evented, `"frame":1,"at":1.5}`, `"frame":1}`, 1))
