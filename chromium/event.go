@@ -14,7 +14,7 @@ type Event struct {
 
 	Phase  byte   // the first byte of "ph", 0 if it is missing or no string
 	Name   []byte // raw text of "name" without its quotes; nil if missing or no string
-	NameID int32  // number of Name, from 1, see Reader.Name; 0 if nil
+	NameID int32  // number of what Name says, however it is escaped; from 1, see Reader.Name; 0 if nil
 	Cat    []byte // raw text of "cat" without its quotes; nil if missing or no string
 	TS     Time
 	Dur    Time
@@ -231,20 +231,37 @@ func inString(v []byte) []byte {
 
 // nameFacts are what is found out about a name once.
 type nameFacts struct {
-	faulty bool // control characters or wrong escapes
-	text   bool // nothing is wrong with it
+	faulty bool  // control characters or wrong escapes
+	text   bool  // nothing is wrong with it
+	id     int32 // number of the first spelling of the same text
 }
 
-// nameID interns the raw text of a name.
+// nameID interns a name, given as raw text. JSON has several spellings of one text ("a\/b" and "a/b"): all
+// have the number of the one that was met first, so that what is compared by numbers is one name. Only text
+// with a backslash is decoded, and once. Text with faults is a name of its own.
 func (r *Reader) nameID(raw []byte) int32 {
 	id, isNew := r.names.id(raw)
 	if isNew {
-		var f textFault
-		f.add(raw)
-		r.known = append(r.known, nameFacts{faulty: f.odd, text: f == textFault{}})
-		r.next = append(r.next, [2]int32{})
+		r.addName(raw, id)
+		if r.known[id].text && bytes.IndexByte(raw, '\\') >= 0 {
+			plain := AppendQuoted(nil, Unquote(raw))
+			plain = plain[1 : len(plain)-1]
+			first, isNew := r.names.id(plain)
+			if isNew { // a number of which no event is: whoever spells it so later finds the other here
+				r.addName(plain, id)
+			}
+			r.known[id].id = r.known[first].id
+		}
 	}
-	return id
+	return r.known[id].id
+}
+
+// addName notes what is known of a new spelling, of the name of number id.
+func (r *Reader) addName(raw []byte, id int32) {
+	var f textFault
+	f.add(raw)
+	r.known = append(r.known, nameFacts{f.odd, f == textFault{}, id})
+	r.next = append(r.next, [2]int32{})
 }
 
 // switchThread makes (pid, tid) the last thread seen.

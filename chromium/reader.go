@@ -252,7 +252,7 @@ func (r *Reader) Name(id int32) string {
 	return r.texts[id]
 }
 
-// RawName returns the raw text of an Event.NameID, which must not be changed.
+// RawName returns the raw text of an Event.NameID as the first event spells it, which must not be changed.
 func (r *Reader) RawName(id int32) []byte { return r.names.raw[id] }
 
 // RawNames returns the raw texts of all names so far by Event.NameID, which must not be changed. They are as

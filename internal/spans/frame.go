@@ -237,7 +237,7 @@ type modules struct {
 
 type entry struct {
 	module int32
-	name   uint64 // hash of the raw name
+	name   uint64 // hash of the name
 }
 
 func (m *modules) add(f *chromium.StackFrame) {
@@ -252,7 +252,11 @@ func (m *modules) add(f *chromium.StackFrame) {
 		m.texts = append(m.texts, chromium.Unquote(f.Category))
 		m.index[string(f.Category)] = i
 	}
-	m.byID[string(f.ID)] = entry{i, maphash.Bytes(m.seed, f.Name)}
+	name := f.Name
+	if bytes.IndexByte(name, '\\') >= 0 { // events may escape it in another way
+		name = []byte(chromium.Unquote(name))
+	}
+	m.byID[string(f.ID)] = entry{i, maphash.Bytes(m.seed, name)}
 }
 
 // setModules gives frames the modules of their sf ids. An entry with another name
@@ -264,7 +268,7 @@ func (t *frameTable) setModules(m *modules) {
 			continue
 		}
 		e, ok := m.byID[strings.Trim(f.sf, `"`)]
-		if !ok || f.name == 0 || maphash.Bytes(m.seed, t.r.RawName(f.name)) != e.name {
+		if !ok || f.name == 0 || maphash.String(m.seed, t.r.Name(f.name)) != e.name {
 			continue
 		}
 		method := t.table.MethodOf(profile.FrameID(i))
