@@ -52,14 +52,14 @@ func BenchmarkIDSet(b *testing.B) {
 	}
 	s := NewIDSet(n)
 	for i := range n {
-		s.Add(of(2 * i))
+		s.Add(0, of(2 * i))
 	}
 	b.SetBytes(2 * n * int64(len(ID{})))
 	b.ReportAllocs()
 	for b.Loop() {
 		found := 0
 		for i := range 2 * n {
-			if s.Has(of(i)) {
+			if s.Has(0, of(i)) {
 				found++
 			}
 		}

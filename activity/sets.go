@@ -34,7 +34,7 @@ func (s *RowSet) Len() int { return s.n }
 // mostHashed is how many ids of rows are kept as hashes in memory, where there is a Spool for more.
 const mostHashed = 1 << 19
 
-// IDs returns the ids of the rows in s, which are rows of t. Those without an id have none there.
+// IDs returns the ids of the rows in s, which are rows of t, each with its process. Those without an id have none there.
 func (t *Rows) IDs(s *RowSet) *IDSet { return t.idSet(s, mostHashed) }
 
 func (t *Rows) idSet(s *RowSet, hashed int) *IDSet {
@@ -44,22 +44,23 @@ func (t *Rows) idSet(s *RowSet, hashed int) *IDSet {
 		return ids
 	}
 	ids := NewIDSet(0)
-	sorter := spool.SorterIn(t.spool, func(id *ID) int64 { return int64(ids.place(*id)) })
-	t.idsOf(s, func(id ID) { sorter.Add(&id) })
+	sorter := spool.SorterIn(t.spool, func(id *owned) int64 { return int64(ids.place(id)) })
+	t.idsOf(s, func(process uint32, id ID) { sorter.Add(&owned{process, id}) })
 	ids.sorted = sortIDs(ids, sorter, t.spool)
 	return ids
 }
 
 // idsOf yields the ids of the rows in s.
-func (t *Rows) idsOf(s *RowSet, each func(ID)) {
+func (t *Rows) idsOf(s *RowSet, each func(uint32, ID)) {
 	for i, r := range t.All() {
 		if s.Has(i) && !r.ID.IsZero() {
-			each(r.ID)
+			each(r.Process, r.ID)
 		}
 	}
 }
 
-// An IDSet is a set of ids. It keeps 64 bits of a hash of each, in 10 bytes where their number was
+// An IDSet is a set of ids of processes: two that are process 1 of their containers have the same ids
+// in the recording of their machine. It keeps 64 bits of a hash of each, in 10 bytes where their number was
 // known: that an id is taken for one of a million others has a chance of one in 2^44. Of very many
 // that Rows tell, the ids are where those have their Spool. A nil IDSet is empty. Any number of
 // goroutines may ask when nothing is added any more.
@@ -97,25 +98,25 @@ func (s *IDSet) Err() error {
 	return s.sorted.pages.Err()
 }
 
-// Has reports whether id is in s.
-func (s *IDSet) Has(id ID) bool {
+// Has reports whether an id of a process is in s.
+func (s *IDSet) Has(process uint32, id ID) bool {
 	if s == nil {
 		return false
 	}
 	if s.n > 0 {
-		if h := s.hash(id); s.slots[s.slot(h)] == h {
+		if h := s.hash(process, &id); s.slots[s.slot(h)] == h {
 			return true
 		}
 	}
-	return s.sorted != nil && s.sorted.has(s, id)
+	return s.sorted != nil && s.sorted.has(s, &owned{process, id})
 }
 
-// Add puts id into s.
-func (s *IDSet) Add(id ID) {
-	if s.sorted != nil && s.sorted.has(s, id) {
+// Add puts an id of a process into s.
+func (s *IDSet) Add(process uint32, id ID) {
+	if s.sorted != nil && s.sorted.has(s, &owned{process, id}) {
 		return
 	}
-	h := s.hash(id)
+	h := s.hash(process, &id)
 	i := s.slot(h)
 	if s.slots[i] == h {
 		return
@@ -128,7 +129,10 @@ func (s *IDSet) Add(id ID) {
 	s.n++
 }
 
-func (s *IDSet) hash(id ID) uint64 { return max(1, maphash.Bytes(s.seed, id[:])) }
+// hash is of an id, and of its process in a way that those of many of either differ in all bits.
+func (s *IDSet) hash(process uint32, id *ID) uint64 {
+	return max(1, maphash.Bytes(s.seed, id[:])^uint64(process)*0x9e3779b97f4a7c15)
+}
 
 // slot returns where h is, or the free slot where it would be.
 func (s *IDSet) slot(h uint64) int {

@@ -46,7 +46,7 @@ func TestBelow(t *testing.T) {
 			if under && !row.ID.IsZero() {
 				named++
 			}
-			require.Equal(t, under && !row.ID.IsZero(), ids.Has(row.ID), "id of row %d", i)
+			require.Equal(t, under && !row.ID.IsZero(), ids.Has(0, row.ID), "id of row %d", i)
 		}
 		assert.Equal(t, want, in.Len())
 		assert.Equal(t, named, ids.Len())
@@ -55,7 +55,7 @@ func TestBelow(t *testing.T) {
 
 // TestIDSet puts more ids in than there was room for, most of them twice.
 func TestIDSet(t *testing.T) {
-	assert.False(t, (*IDSet)(nil).Has(ID{1}), "nil")
+	assert.False(t, (*IDSet)(nil).Has(0, ID{1}), "nil")
 	assert.Zero(t, (*IDSet)(nil).Len())
 	of := func(i int) (id ID) {
 		binary.BigEndian.PutUint64(id[3:], uint64(i))
@@ -63,20 +63,25 @@ func TestIDSet(t *testing.T) {
 	}
 	for _, room := range []int{0, 1, 10, 5_000, 10_000} {
 		s := NewIDSet(room)
-		assert.False(t, s.Has(of(0)), "empty")
+		assert.False(t, s.Has(0, of(0)), "empty")
 		for i := range 10_000 {
-			s.Add(of(i * 2))
-			s.Add(of(i * 2 / 3 * 2))
+			s.Add(0, of(i * 2))
+			s.Add(0, of(i * 2 / 3 * 2))
 		}
 		assert.Equal(t, 10_000, s.Len())
 		for i := range 20_000 {
-			require.Equal(t, i%2 == 0, s.Has(of(i)), "%d of room for %d", i, room)
+			require.Equal(t, i%2 == 0, s.Has(0, of(i)), "%d of room for %d", i, room)
 		}
 	}
+	s := NewIDSet(0)
+	s.Add(1, of(1))
+	s.Add(2, of(2))
+	assert.True(t, s.Has(1, of(1)))
+	assert.False(t, s.Has(2, of(1)), "of another process")
 	full := NewIDSet(1_000)
 	slots := len(full.slots)
 	for i := range 1_000 {
-		full.Add(of(i))
+		full.Add(0, of(i))
 	}
 	assert.Len(t, full.slots, slots, "no more memory than for so many")
 }
@@ -122,7 +127,7 @@ func TestIDsOnDisk(t *testing.T) {
 	for from := range 2 {
 		ask.Go(func() {
 			for i := from; i < n; i += 2 {
-				if is := i%2 == 0 || i%500 == 3; is != ids.Has(of(i)) {
+				if is := i%2 == 0 || i%500 == 3; is != ids.Has(0, of(i)) {
 					t.Errorf("%d: in the set is %v", i, !is)
 					return
 				}
@@ -130,18 +135,19 @@ func TestIDsOnDisk(t *testing.T) {
 		})
 	}
 	ask.Wait()
-	assert.False(t, ids.Has(ID{}))
+	assert.False(t, ids.Has(0, ID{}))
+	assert.False(t, ids.Has(1, of(0)), "of another process")
 	before := ids.Len()
-	ids.Add(of(0))
+	ids.Add(0, of(0))
 	assert.Equal(t, before, ids.Len(), "was there")
-	ids.Add(of(1))
-	ids.Add(of(1))
+	ids.Add(0, of(1))
+	ids.Add(0, of(1))
 	assert.Equal(t, before+1, ids.Len())
-	assert.True(t, ids.Has(of(1)))
+	assert.True(t, ids.Has(0, of(1)))
 	require.NoError(t, ids.Err())
 	require.NoError(t, file.Close())
 	for i := 0; i < n; i += 2 {
-		ids.Has(of(i))
+		ids.Has(0, of(i))
 	}
 	assert.Error(t, ids.Err(), "the file cannot be read")
 }

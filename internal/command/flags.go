@@ -76,7 +76,7 @@ func (f ProcessFlag) keeps(ctx context.Context, c *Call) func(pid int) bool {
 // WhoFlags say whose part of the trace is wanted.
 type WhoFlags struct {
 	ProcessFlag
-	Thread []string `placeholder:"TID|NAME" help:"Keep only these threads; * and ? are wildcards in names."`
+	Thread []string `placeholder:"TID|NAME" help:"Keep only these threads, of any process; * and ? are wildcards in names."`
 }
 
 // keeps returns what the flags ask of a process and a thread. Names are those that info tells: a
@@ -110,7 +110,7 @@ type SampleFlags struct {
 	Frame   string `placeholder:"PATTERN" help:"Keep only samples with a frame of that name; * and ? are wildcards."`
 	CPUOnly bool   `name:"cpu-only" help:"Keep only samples that were on a CPU."`
 
-	Activity []string `placeholder:"NAME|PATH" help:"Keep only work for these activities and those inside them: [Provider/]Name, a path such as //1/2, or a GUID; * and ? are wildcards."`
+	Activity []string `placeholder:"NAME|PATH" help:"Keep only work for these activities and those inside them: [Provider/]Name, a path such as //1/2, or a GUID; * and ? are wildcards. Processes may have the same paths and GUIDs: --process keeps one."`
 	Request  []string `placeholder:"ID|URL" help:"Keep only work for these HTTP requests: the id that http shows, a URL or its path; * and ? are wildcards."`
 	By       string   `enum:",activity" default:"" placeholder:"activity" help:"Group stacks by the activity that threads worked for."`
 

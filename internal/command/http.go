@@ -222,7 +222,7 @@ func (h *HTTP) wanted(ctx context.Context, c *Call) (func(httpRow) bool, *activi
 	ours := h.keeps(ctx, c)
 	return func(r httpRow) bool {
 		f := r.facts()
-		return ours(int(f.process), int64(f.thread)) && (ids == nil || ids.Has(f.activity)) && keep(r)
+		return ours(int(f.process), int64(f.thread)) && (ids == nil || ids.Has(f.process, f.activity)) && keep(r)
 	}, ids, nil
 }
 

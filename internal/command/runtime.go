@@ -58,7 +58,7 @@ func (r *RuntimeReport) Do(ctx context.Context, c *Call) error {
 		ours := filters.keeps(ctx, c)
 		o.Partial = len(r.threads) > 0 || ids != nil
 		o.Wants = func(ev *nettrace.Event) bool {
-			return ours(ev.ProcessID, int64(ev.ThreadID)) && (ids == nil || ids.Has(activity.ID(ev.ActivityID)))
+			return ours(ev.ProcessID, int64(ev.ThreadID)) && (ids == nil || ids.Has(uint32(ev.ProcessID), activity.ID(ev.ActivityID)))
 		}
 	}
 	rep, info, err := events.ReadRuntime(ctx, c.In.Reader, r.kind, o)
@@ -78,7 +78,7 @@ type GC struct{ RuntimeReport }
 
 // A ThreadFlag says which threads are wanted.
 type ThreadFlag struct {
-	Thread []string `placeholder:"TID|NAME" help:"Keep only what these threads did; * and ? are wildcards in names."`
+	Thread []string `placeholder:"TID|NAME" help:"Keep only what these threads did, of any process; * and ? are wildcards in names."`
 }
 
 // JIT is `tracefix jit`.

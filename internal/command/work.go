@@ -10,7 +10,7 @@ import (
 
 // An ActivityFlag says which activities are wanted.
 type ActivityFlag struct {
-	Activity []string `placeholder:"NAME|PATH" help:"Keep only these activities and those inside them: [Provider/]Name, a path such as //1/2, or a GUID; * and ? are wildcards."`
+	Activity []string `placeholder:"NAME|PATH" help:"Keep only these activities and those inside them: [Provider/]Name, a path such as //1/2, or a GUID; * and ? are wildcards. Processes may have the same paths and GUIDs: --process keeps one."`
 }
 
 // WorkFlags say whose work is wanted.
@@ -57,7 +57,7 @@ func (f WorkFlags) rows(ctx context.Context, c *Call, rows *activity.Rows) (*act
 				kinds[k] = is
 			}
 		}
-		if is || asked.Has(r.ID) || m.ID(r.ID) {
+		if is || asked.Has(r.Process, r.ID) || m.ID(r.ID) {
 			return true
 		}
 		if !m.HasPaths() {
@@ -77,7 +77,7 @@ func (f WorkFlags) requests(ctx context.Context, c *Call) (*activity.IDSet, erro
 	ids := activity.NewIDSet(0)
 	err := eachRequest(ctx, c, func(r httpRow) {
 		if q := r.facts(); !q.activity.IsZero() && profile.MatchRequest(f.Request, q.id, r.url()) {
-			ids.Add(q.activity)
+			ids.Add(q.process, q.activity)
 		}
 	})
 	return ids, err

@@ -40,7 +40,7 @@ func (f *filter) wantsKind(ev *nettrace.Event, name string) bool {
 
 // wantsActivity decides by the activity id of an event or the one it relates to.
 func (f *filter) wantsActivity(ev *nettrace.Event, paths *pathNames) bool {
-	if f.others == nil && len(f.s.Activities) == 0 || f.other(ev.ActivityID) || f.other(ev.RelatedActivityID) {
+	if f.others == nil && len(f.s.Activities) == 0 || f.other(ev, ev.ActivityID) || f.other(ev, ev.RelatedActivityID) {
 		return true
 	}
 	if f.matcher.ID(ev.ActivityID) || f.matcher.ID(ev.RelatedActivityID) {
@@ -53,5 +53,7 @@ func (f *filter) wantsActivity(ev *nettrace.Event, paths *pathNames) bool {
 	return len(p.numbers) > 0 && f.matcher.Path(p.process, string(p.numbers))
 }
 
-// other reports whether id is wanted beside those of the selection. Most events have none.
-func (f *filter) other(id nettrace.GUID) bool { return !id.IsZero() && f.others.Has(activity.ID(id)) }
+// other reports whether an id of an event is wanted beside those of the selection. Most events have none.
+func (f *filter) other(ev *nettrace.Event, id nettrace.GUID) bool {
+	return !id.IsZero() && f.others.Has(uint32(ev.ProcessID), activity.ID(id))
+}
