@@ -20,7 +20,9 @@ const (
 
 	maxPlaces = 8 << 20   // tokens of deflate data
 	maxEffort = 4 << 30   // bytes of what is unpacked for candidates: half a minute
-	perBit    = 1 << 10   // of these for each bit that is looked at
+	perBit    = 1 << 10   // of these for each bit that is looked at, at least
+	perToken  = 2         // and for each token that is read for one
+	perByte   = 16        // and where data die no more in all than for the bits within reach, and for each byte so many
 	reach     = 1 << 18   // bits before a place where nothing can be unpacked, among which the flipped one is looked for
 	around    = 160 << 10 // bytes of what is unpacked around a place where it is wrong
 )

@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
+	"sort"
 	"testing"
 
 	"github.com/klauspost/compress/flate"
@@ -82,6 +84,69 @@ func TestDeflate(t *testing.T) {
 				found++
 				assert.Equal(t, at, bit, "level %d", level)
 			}
+		}
+	}
+	t.Logf("%d of %d found", found, all)
+	assert.GreaterOrEqual(t, found, all*4/5)
+}
+
+// TestDeflateHoles holds that data of which much is zeros, as a disk may leave them, are not unpacked for bit after
+// bit: nearly each of those before the end of the hole lets them be read a little further. Nor are they read to that end
+// for each.
+func TestDeflateHoles(t *testing.T) {
+	data := bytes.Repeat(content(t), 5)
+	died := 0
+	for _, level := range []int{1, 6, 9} {
+		for _, part := range [][2]int{{2, 8}, {1, 5}, {5, 9}} {
+			b := deflated(t, data, level)
+			clear(b[len(b)*part[0]/10 : len(b)*part[1]/10])
+			s := scanDeflate(b, MaxUnpacked)
+			if !s.died {
+				continue
+			}
+			died++
+			checks := 0
+			_, ok := Deflate(t.Context(), b, int64(len(data)), -1, crc32.ChecksumIEEE(data), func() bool {
+				checks++
+				return false
+			})
+			require.False(t, ok)
+			assert.Less(t, checks, 10, "level %d, hole %d", level, part)
+
+			// Candidates in the hole, one after the other.
+			s.lost = lost{max(0, s.end-reach), -1, make([]uint64, 2*reach/64)}
+			at, n := int64(len(b))*8*int64(part[1])/10-1, int64(20_000)
+			for c := at; c > at-n; c-- {
+				i := sort.Search(len(s.places), func(i int) bool { return int64(s.places[i].bit) > c }) - 1
+				_, _, _ = s.try(c, i, int64(len(data))-s.out)
+			}
+			assert.Less(t, s.tokens, 20*n, "level %d, hole %d", level, part)
+		}
+	}
+	assert.Greater(t, died, 5)
+}
+
+// TestDeflateZeros holds that a flipped bit is found in data that are mostly zeros as they were packed.
+func TestDeflateZeros(t *testing.T) {
+	data := slices.Concat(content(t)[:50<<10], make([]byte, 1<<20), content(t)[50<<10:100<<10])
+	rng := rand.New(rand.NewPCG(7, 3))
+	found, all := 0, 0
+	for _, level := range []int{1, 6} {
+		b := deflated(t, data, level)
+		for range 6 {
+			at := rng.Int64N(int64(len(b)) * 8)
+			flip(b, at)
+			if got, err := io.ReadAll(flate.NewReader(bytes.NewReader(b))); err != nil || !bytes.Equal(got, data) {
+				bit, ok := Deflate(t.Context(), b, int64(len(data)), firstDifference(data, got), crc32.ChecksumIEEE(data), func() bool {
+					got, err := io.ReadAll(flate.NewReader(bytes.NewReader(b)))
+					return err == nil && bytes.Equal(got, data)
+				})
+				if all++; ok {
+					found++
+					assert.Equal(t, at, bit, "level %d", level)
+				}
+			}
+			flip(b, at)
 		}
 	}
 	t.Logf("%d of %d found", found, all)

@@ -115,6 +115,8 @@ type deflateScan struct {
 	content []byte
 	sums    []uint32 // of the content up to each multiple of sumStep
 	trial   []op     // of the candidate, until data go on as they were read
+	tokens  int64    // that candidates were read for since this was asked for last
+	lost    lost
 	scratch []byte
 	local   []change
 }
@@ -319,6 +321,30 @@ func (s *deflateScan) unpack(out []byte, o op, blk *deflateBlock) []byte {
 	return out
 }
 
+// lost are the bits, from one on, at which candidates went on reading with the codes of a block. They led
+// nowhere, and whoever comes to one of them does not either: each is read from once. In a long hole of zeros
+// each candidate would be read to the end of the hole.
+type lost struct {
+	from  int64
+	block int32
+	bits  []uint64
+}
+
+// met reports whether a candidate was here before; from now on one was.
+func (l *lost) met(block int32, bit int64) bool {
+	if block != l.block {
+		l.block = block
+		clear(l.bits)
+	}
+	k := bit - l.from
+	if k < 0 || k>>6 >= int64(len(l.bits)) {
+		return false
+	}
+	was := l.bits[k>>6]
+	l.bits[k>>6] |= 1 << (k & 63)
+	return was == l.bits[k>>6]
+}
+
 const headBits = 3 + 14 + 19*3 + 320*(7+7) // of the longest header of a block
 
 const patience = 1 << 14 // tokens after which what goes well is believed
@@ -326,7 +352,9 @@ const patience = 1 << 14 // tokens after which what goes well is believed
 // try reads on with a bit flipped, which is in the token at place i, until the data come back to
 // what was read before, and returns the places where they left it and where they are back. ok says
 // that the bit may be the one: as many bytes more as are missing were unpacked meanwhile, or, with
-// back less than zero, they get beyond where nothing could be read.
+// back less than zero, where the data died before, they can be read to their end and are as long as they should be.
+// To get beyond where they died is not enough: in a long hole of zeros nearly every bit does, and to unpack
+// the file for each of them took minutes.
 func (s *deflateScan) try(c int64, i int, missing int64) (left, back int, ok bool) {
 	left, p := i, s.places[i]
 	bit, out := int64(p.bit), int64(p.out)
@@ -340,12 +368,16 @@ func (s *deflateScan) try(c int64, i int, missing int64) (left, back int, ok boo
 	flip(s.b, c)
 	defer flip(s.b, c)
 	same, head := !p.head, p.head // the codes are those of the block as it was read; a header is next
-	for range patience {
+	for n := 0; n < patience || s.died; n++ {
+		s.tokens++
 		for i < len(s.places) && int64(s.places[i].bit) < bit {
 			i++
 		}
 		if bit > c && i < len(s.places) && int64(s.places[i].bit) == bit && s.places[i].head == head && (head || same && s.places[i].block == p.block) {
 			return left, i, !s.died && out-int64(s.places[i].out) == missing
+		}
+		if same && bit > c && out >= window && s.lost.met(p.block, bit) { // before, a distance may be too long for one and not for another
+			return 0, 0, false
 		}
 		if head {
 			var err error
@@ -363,16 +395,19 @@ func (s *deflateScan) try(c int64, i int, missing int64) (left, back int, ok boo
 			if o, bit, err = s.token(&blk, bit, out); err != nil {
 				return 0, 0, false
 			}
-			s.trial = append(s.trial, o)
+			if !s.died { // else it does not come back
+				s.trial = append(s.trial, o)
+			}
 			out += int64(o.n)
 		}
 		if o.n == 0 {
-			if head = true; blk.last {
-				return 0, -1, s.died && (bit+7)>>3 == int64(len(s.b))
+			if head, same = true, false; blk.last {
+				clear(s.lost.bits) // that it is of another length says nothing of others
+				return 0, -1, s.died && (bit+7)>>3 == int64(len(s.b)) && out-s.out == missing
 			}
 		}
 	}
-	return 0, -1, s.died
+	return 0, -1, false
 }
 
 // sum is the checksum of the content with the trial in place of what stands between two places.
@@ -422,8 +457,12 @@ func Deflate(ctx context.Context, b []byte, length, near int64, sum uint32, chec
 		return 0, false
 	}
 	effort := int64(maxEffort)
+	if s.died { // what is looked at is near there, and some of it may be read to the end
+		effort = min(effort, reach*perBit+perByte*(int64(len(b))+length))
+	}
 	spent := func() bool {
-		effort -= perBit
+		effort -= max(perBit, perToken*s.tokens)
+		s.tokens = 0
 		return effort < 0 || ctx.Err() != nil
 	}
 	missing := length - s.out
@@ -445,7 +484,7 @@ func Deflate(ctx context.Context, b []byte, length, near int64, sum uint32, chec
 			return no
 		}
 		if back < 0 {
-			effort -= 1 << 20
+			effort -= length
 		} else if effort -= s.out - int64(s.places[left].out); s.sum(left, back) != sum {
 			return no
 		}
@@ -454,6 +493,7 @@ func Deflate(ctx context.Context, b []byte, length, near int64, sum uint32, chec
 	bits := int64(len(b)) * 8
 	switch {
 	case s.died:
+		s.lost = lost{max(0, s.end-reach), -1, make([]uint64, 2*reach/64)}
 		from := s.end + 64
 		if s.places[len(s.places)-1].head {
 			from = s.end + headBits // the codes may be read wrong from any of its bits on
