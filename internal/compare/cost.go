@@ -16,9 +16,6 @@ type costs struct {
 	ids    []int // by method, of names: 1 + the number, 0: not asked for yet
 	stacks map[profile.StackID]stackCost
 	skip   []bool // by method: it is no code
-	met    []int  // by number of names: the newest round of methods that had it
-	round  int
-	found  []int // scratch of methods
 	self   sums
 	total  sums
 	all    float64        // ns on a CPU, without waiting
@@ -221,20 +218,28 @@ func (c *costs) byRequest(wanted map[int]bool) {
 		}
 	}
 	costs := newSpread(c.trace.Requests.aside, len(asked))
-	c.each(func(leaf int, _ *profile.Thread, st *profile.Stretch, request int) {
+	now := 0 // the request whose methods are open
+	put := func(s *sum, ns int64) {
+		if s.spread > 0 {
+			costs.add(int32(now), s.spread-1, ns)
+		}
+	}
+	open := openStack{c: c}
+	open.gone = func(x *openMethod) {
+		put(c.total.of(x.id), int64(open.time-x.time)) // exact below 2^53 ns, which are hundred days
+	}
+	c.each(func(leaf int, th *profile.Thread, st *profile.Stretch, request int) {
 		if c.of(int32(request)) == nil {
 			return
 		}
-		put := func(s *sum) {
-			if s.spread > 0 {
-				costs.add(int32(request), s.spread-1, st.Nanos())
-			}
+		if request != now {
+			open.end()
+			now = request
 		}
-		put(c.self.of(leaf))
-		for _, m := range c.methods(st.Stack) {
-			put(c.total.of(m))
-		}
+		open.add(th, st, true)
+		put(c.self.of(leaf), st.Nanos())
 	})
+	open.end()
 	costs.each(func(request, thing int32, ns int64) { // in one order: sums of squares are not exact
 		asked[thing].count(c.of(request).Route, ns)
 	})
@@ -279,24 +284,6 @@ func (c *costs) stack(id profile.StackID) stackCost {
 	}
 	c.stacks[id] = s
 	return s
-}
-
-// methods returns the methods of a stack, the innermost first, each once. They are valid until the
-// next call.
-func (c *costs) methods(id profile.StackID) []int {
-	c.round++
-	c.found = c.found[:0]
-	for ; id != 0; id = c.trace.Profile.Table.Parent(id) {
-		n := c.innermost(id)
-		for n >= len(c.met) {
-			c.met = append(c.met, 0)
-		}
-		if n >= 0 && c.met[n] != c.round {
-			c.met[n] = c.round
-			c.found = append(c.found, n)
-		}
-	}
-	return c.found
 }
 
 // innermost returns the number of the name of the innermost method of a stack; -1: it is no code.

@@ -13,6 +13,7 @@ type openStack struct {
 	stack   profile.StackID
 	added   []profile.StackID // scratch
 	methods []openMethod      // by number of names
+	gone    func(*openMethod) // told of methods that are no more on the stack; nil: they are added up as totals
 
 	// What the stretches so far add up to.
 	time    float64
@@ -100,6 +101,10 @@ func (o *openStack) of(id profile.StackID) *openMethod {
 
 // close adds up what there was since a method came.
 func (o *openStack) close(x *openMethod) {
+	if o.gone != nil {
+		o.gone(x)
+		return
+	}
 	s := o.c.total.add(x.id)
 	s.time += o.time - x.time
 	s.squares += o.squares - x.squares
