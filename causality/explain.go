@@ -3,6 +3,7 @@ package causality
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"sort"
 
 	"github.com/tracefix/tracefix/stackfix/stacks"
@@ -117,6 +118,9 @@ type work struct {
 	thrown    []*Exception
 	hot       map[uint32]*Hot // by method
 	stuck     map[stuckKey]int64
+	run       *workRun // in which the newest of what was done is not told yet; nil: none
+	full      bool     // of children; next is the activity above that may have room
+	next      *Activity
 }
 
 type stuckKey struct {
@@ -125,7 +129,7 @@ type stuckKey struct {
 }
 
 const (
-	maxChildren = 1000
+	maxChildren = 200 // most that show them show half as many; each activity that many are nested in keeps so many
 	maxThrown   = 1000
 	maxRoom     = 16 // intervals or children of a work that is used again
 )
@@ -140,6 +144,22 @@ type Explainer struct {
 	turns   turns                // what was left of a processor for each
 	edges   []edge               // room for walk
 	free    []*work              // of those that Forget was told of
+	runs    map[threadKey]*workRun
+}
+
+// A workRun is what a thread did of late, in one state and at one stack, and for whom. Most activities begin
+// and end while a thread goes on as before: those around them are told when it does something else, or when
+// they are asked for, and not of each that begins and ends in them. With activities that are nested
+// thousands deep that would be the square of their number.
+type workRun struct {
+	last Segment
+	open []workSince // from the outermost to the one that it works for, each the parent of the next
+}
+
+// A workSince is an activity and since when what a thread did for it is not told.
+type workSince struct {
+	a    *Activity
+	from int64
 }
 
 // ExplainOptions are those of an Explainer.
@@ -155,7 +175,7 @@ type ExplainOptions struct {
 
 // NewExplainer returns an Explainer with its Engine.
 func NewExplainer(o *ExplainOptions) *Explainer {
-	x := &Explainer{o: o, pauses: map[uint32]*timeline{}, open: map[threadKey]int64{}}
+	x := &Explainer{o: o, pauses: map[uint32]*timeline{}, open: map[threadKey]int64{}, runs: map[threadKey]*workRun{}}
 	eo := o.Options
 	eo.Segment, eo.Started = x.segment, x.started
 	x.engine = NewEngine(&eo)
@@ -213,19 +233,43 @@ func (x *Explainer) started(a *Activity) {
 	if x.o.Root(a) {
 		a.work = x.newWork()
 	}
-	for up := a.Parent; up != nil; up = up.Parent {
-		if w := up.work; w != nil {
-			if w.children == nil {
-				w.children = make([]*Activity, 0, 4) // most have no more
-			}
-			if len(w.children) < maxChildren {
-				w.children = append(w.children, a)
-			}
-			if a.Call {
-				w.calls = append(w.calls, a)
-			}
+	for up := a.Parent; up != nil; {
+		w := up.work
+		if w == nil {
+			up = up.Parent
+			continue
+		}
+		if w.children == nil {
+			w.children = make([]*Activity, 0, 4) // most have no more
+		}
+		if len(w.children) < maxChildren {
+			w.children = append(w.children, a)
+		}
+		switch {
+		case a.Call:
+			w.calls = append(w.calls, a)
+			up = up.Parent
+		case len(w.children) < maxChildren:
+			up = up.Parent
+		default:
+			up = w.above(up)
 		}
 	}
+}
+
+// above returns the next one above a, whose work w is, that has room for children.
+func (w *work) above(a *Activity) *Activity {
+	if !w.full {
+		w.full, w.next = true, a.Parent
+	}
+	for w.next != nil && w.next.work != nil && len(w.next.work.children) == maxChildren {
+		if up := w.next.work; up.full {
+			w.next = up.next
+		} else {
+			w.next = w.next.Parent
+		}
+	}
+	return w.next
 }
 
 // newWork returns an empty work.
@@ -277,9 +321,103 @@ func (x *Explainer) segment(s *Segment) {
 		}
 		return
 	}
-	for a := s.Activity; a != nil; a = a.Parent {
+	if s.Thrown != nil {
+		for a := s.Activity; a != nil; a = a.Parent {
+			if w := a.work; w != nil && len(w.thrown) < maxThrown {
+				w.thrown = append(w.thrown, s.Thrown)
+			}
+		}
+		return
+	}
+	k := threadKey{s.Process, s.Thread}
+	r := x.runs[k]
+	if r == nil {
+		r = &workRun{}
+		x.runs[k] = r
+	}
+	l := &r.last
+	if l.To != s.From || l.State != s.State || l.Stack != s.Stack {
+		for i := range r.open {
+			x.tell(r, i)
+			r.open[i].from = s.From
+		}
+	}
+	*l = *s
+	l.To = s.From // of whom it is for is not changed yet
+	x.become(r, s.Activity)
+	for i := range r.open { // what other threads did for the outer ones comes first
+		if w := r.open[i].a.work; w != nil {
+			if w.run == r {
+				break // and of those inside
+			}
+			x.hold(r, i)
+		}
+	}
+	l.To = s.To
+}
+
+// hold makes a run the one that does the newest for its activity i.
+func (x *Explainer) hold(r *workRun, i int) {
+	a := r.open[i].a
+	if o := a.work.run; o != nil && o != r && i < len(o.open) && o.open[i].a == a { // as deep in that
+		x.tell(o, i)
+	}
+	a.work.run = r
+}
+
+// become makes an activity, or none, the one that a run goes on for.
+func (x *Explainer) become(r *workRun, a *Activity) {
+	n := len(r.open)
+	switch {
+	case n > 0 && r.open[n-1].a == a:
+		return
+	case n > 0 && a != nil && a.Parent == r.open[n-1].a:
+		r.open = append(r.open, workSince{a, r.last.To})
 		if a.work != nil {
-			x.take(a, s)
+			x.hold(r, n)
+		}
+		return
+	case n > 1 && r.open[n-2].a == a:
+		x.leave(r, n-1)
+		return
+	}
+	x.leave(r, 0)
+	for up := a; up != nil; up = up.Parent {
+		r.open = append(r.open, workSince{up, r.last.To})
+	}
+	slices.Reverse(r.open)
+}
+
+// leave closes all of a run from one on.
+func (x *Explainer) leave(r *workRun, from int) {
+	for i := from; i < len(r.open); i++ {
+		x.tell(r, i)
+		if w := r.open[i].a.work; w != nil && w.run == r {
+			w.run = nil
+		}
+	}
+	r.open = r.open[:from]
+}
+
+// tell adds what was done in a run for one of its activities to the work of that.
+func (x *Explainer) tell(r *workRun, i int) {
+	o := &r.open[i]
+	if o.a.work != nil && o.from < r.last.To {
+		s := r.last
+		s.From = o.from
+		x.take(o.a, &s)
+	}
+	o.from = r.last.To
+}
+
+// told adds all that is known of an activity to its work.
+func (x *Explainer) told(a *Activity) {
+	if r := a.work.run; r != nil {
+		for i := len(r.open) - 1; i >= 0; i-- { // it is one of the innermost, if anything is nested deep
+			if r.open[i].a == a {
+				x.tell(r, i)
+				return
+			}
 		}
 	}
 }
@@ -287,12 +425,6 @@ func (x *Explainer) segment(s *Segment) {
 // take adds a segment to the work of an activity.
 func (x *Explainer) take(a *Activity, s *Segment) {
 	w := a.work
-	if s.Thrown != nil {
-		if len(w.thrown) < maxThrown {
-			w.thrown = append(w.thrown, s.Thrown)
-		}
-		return
-	}
 	w.intervals = push(w.intervals, s)
 	// Sums by method can't be cut later. An end that lies in a segment is known by now.
 	from, to := max(s.From, a.Start), s.To
@@ -366,6 +498,7 @@ func (x *Explainer) Explain(a *Activity, from, to int64, waits []Span, steps boo
 	if a == nil || a.work == nil {
 		return e, false
 	}
+	x.told(a)
 	w := a.work
 	n := len(w.children) // in order of their starts
 	for n > 0 && w.children[n-1].Start > to {
