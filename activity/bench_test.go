@@ -52,7 +52,7 @@ func BenchmarkIDSet(b *testing.B) {
 	}
 	s := NewIDSet(n)
 	for i := range n {
-		s.Add(0, of(2 * i))
+		s.Add(0, of(2*i))
 	}
 	b.SetBytes(2 * n * int64(len(ID{})))
 	b.ReportAllocs()

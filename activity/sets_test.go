@@ -65,8 +65,8 @@ func TestIDSet(t *testing.T) {
 		s := NewIDSet(room)
 		assert.False(t, s.Has(0, of(0)), "empty")
 		for i := range 10_000 {
-			s.Add(0, of(i * 2))
-			s.Add(0, of(i * 2 / 3 * 2))
+			s.Add(0, of(i*2))
+			s.Add(0, of(i*2/3*2))
 		}
 		assert.Equal(t, 10_000, s.Len())
 		for i := range 20_000 {
