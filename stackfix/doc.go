@@ -102,6 +102,9 @@
 //     thread go over from the answer to another one and back as it happens: then the nearest tells
 //     nothing. None of that is evidence for another stack, so samples come first, and the stacks of
 //     other events then, if they are asked for.
+//     Whole stacks are the shallow ones, and what all of them show may not hold for those that are cut. So where
+//     they gave answers, stacks that are cut are cut once more, and the same are asked: what was recorded shows how
+//     often they are right in this recording, and none of their answers is surer than that.
 //
 //  9. The runtime compiles methods into their callers, or anew so that they leave no frame: a call that went
 //     through a third method is direct from then on. Where all that shows the one is older than all that shows
