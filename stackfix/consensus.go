@@ -122,7 +122,7 @@ func (e *engine) newConsensus(w *world) *consensus {
 // find finds what is known of the stacks of samples that have no answer, or of those of other
 // events, given what is left of answers that were taken back.
 func (c *consensus) find(evidence bool, left map[*block]remnant) {
-	c.parts = map[*block]*part{}
+	c.parts, c.voted = map[*block]*part{}, nil
 	var open []*block
 	for i := range c.w.runs {
 		for k := range c.w.runs[i].blocks {
@@ -250,7 +250,7 @@ func (c *consensus) answer(open []*block) (longer []*block) {
 		for i, b := range some {
 			switch x := &found[i]; {
 			case len(x.whole) > 0:
-				if x.how == Elsewhere {
+				if x.voted {
 					c.voted = append(c.voted, voted{b, b.ext, b.conf})
 				}
 				b.ext = c.t.Add(x.whole...)

@@ -31,6 +31,7 @@ type finding struct {
 	inner []FrameID // else what is known of it, root first; empty: no more than before
 	how   How       // whole is known
 	conf  float32   // of whole
+	voted bool      // whole is what votes alone say
 }
 
 // A camp is witnesses that show the same above a context.
@@ -170,7 +171,7 @@ func (a *assembly) enough(votes int) bool { return a.n >= votes && len(a.looks) 
 
 // extend looks for more of p, and for frames that call what is known of b.
 func (q *inquiry) extend(b *block, p *part, x *finding) {
-	x.whole, x.inner = x.whole[:0], x.inner[:0]
+	x.whole, x.inner, x.voted = x.whole[:0], x.inner[:0], false
 	q.found, q.met = x, reach(q.met, len(q.spots))
 	ids := q.of[p.stack]
 	if !q.by.methods {

@@ -348,7 +348,7 @@ func (q *inquiry) believe(b *block, p *part, votes []ballot, above []FrameID, si
 		q.found.whole = q.found.whole[:0]
 		return false
 	}
-	q.found.how, q.found.conf = Elsewhere, float32(conf)
+	q.found.how, q.found.conf, q.found.voted = Elsewhere, float32(conf), true
 	return true
 }
 

@@ -47,7 +47,7 @@ func TestVotesOnTrial(t *testing.T) {
 					if x.want == nil {
 						fs = slices.Concat(x.way, middle, tail)
 					}
-					asked = append(asked, i)
+					asked = append(asked, len(th.Samples))
 				case 10: // the innermost part of the way is not cut off
 					if x.way != nil {
 						fs = slices.Concat(x.way, middle, tail[:27+i/12%3])
@@ -59,6 +59,11 @@ func TestVotesOnTrial(t *testing.T) {
 				}
 				s.Stack = tree.Add(fs...)
 				th.Samples = append(th.Samples, s)
+				if i%12 == 6 { // an event, too: what the samples taught holds for it
+					asked = append(asked, len(th.Samples))
+					s.Time, s.Evidence = s.Time+1, true
+					th.Samples = append(th.Samples, s)
+				}
 			}
 			res := fix(tree, site{}, []recorded{th}, Options{Bridge: testBridge})
 			found := 0
