@@ -239,11 +239,7 @@ const mostIdle = 64
 func (c *consensus) answer(open []*block) (longer []*block) {
 	found := make([]finding, min(answerAtOnce, len(open)))
 	for some := range slices.Chunk(open, answerAtOnce) {
-		c.each(len(some), func(i int) {
-			q := c.inquiry()
-			q.extend(some[i], c.parts[some[i]], &found[i])
-			q.end()
-		})
+		c.extend(some, found)
 		if c.stopped() {
 			return nil
 		}
@@ -262,6 +258,15 @@ func (c *consensus) answer(open []*block) (longer []*block) {
 		}
 	}
 	return longer
+}
+
+// extend finds what is known of some blocks, side by side.
+func (c *consensus) extend(some []*block, found []finding) {
+	c.each(len(some), func(i int) {
+		q := c.inquiry()
+		q.extend(some[i], c.parts[some[i]], &found[i])
+		q.end()
+	})
 }
 
 // inquiry returns one that nobody uses.

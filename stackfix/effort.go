@@ -99,25 +99,42 @@ func (e *engine) fits(x measure, p StackID, o []FrameID) float64 {
 // surer is how sure is what is this sure without the effort, which makes it so much likelier.
 func surer(sure, fits float64) float64 { return sure * fits / (sure*fits + 1 - sure) }
 
+// A Meter adds up how much work it is to walk a stack, frame by frame in any order. The zero value works.
+type Meter struct {
+	met             []uint32 // by method: the newest stack in which it was
+	now             uint32
+	frames, methods int
+}
+
+// Begin begins with a stack of which no frame was seen.
+func (x *Meter) Begin() {
+	x.now++
+	x.frames, x.methods = 0, 0
+}
+
+// See adds a frame of a method.
+func (x *Meter) See(m MethodID) {
+	x.met = reach(x.met, int(m)+1)
+	x.frames++
+	if x.met[m] != x.now {
+		x.met[m] = x.now
+		x.methods++
+	}
+}
+
+// Work is that of the frames seen; see [Work].
+func (x *Meter) Work() float64 { return Work(x.frames, x.methods) }
+
 // work is that of the frames o under p.
 func (e *engine) work(p StackID, o []FrameID) float64 {
-	e.met = reach(e.met, e.methods)
-	e.now++
-	frames, methods := 0, 0
-	see := func(f FrameID) {
-		frames++
-		if m := e.method(f); e.met[m] != e.now {
-			e.met[m] = e.now
-			methods++
-		}
-	}
+	e.meter.Begin()
 	for _, f := range o {
-		see(f)
+		e.meter.See(e.method(f))
 	}
 	for p != 0 {
 		callers, f := e.t.Node(p)
-		see(f)
+		e.meter.See(e.method(f))
 		p = callers
 	}
-	return Work(frames, methods)
+	return e.meter.Work()
 }

@@ -32,8 +32,7 @@ type engine struct {
 
 	// scratch
 	seen   stackSet
-	met    []uint32 // by method: when work met it
-	now    uint32
+	meter  Meter
 	called callTable
 	pad    scratchpad // of shortcuts while they are learned, then of threadTree, then of consensus, then of threadTree
 }

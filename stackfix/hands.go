@@ -129,7 +129,7 @@ func (e *solver) callHands(n, room int) chan *solver {
 		h := e.hands[i]
 		pad := h.pad
 		*h.engine = *e.engine
-		h.t, h.pad, h.short.engine, h.seen, h.met = t, pad, h.engine, stackSet{}, nil
+		h.t, h.pad, h.short.engine, h.seen, h.meter = t, pad, h.engine, stackSet{}, Meter{}
 		h.world, h.idx, h.m, h.pieces = e.world, e.idx, e.m, e.pieces
 		h.round, h.began, h.stage = e.round, e.began, e.stage
 		h.local.kept = e.local.kept

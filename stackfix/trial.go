@@ -187,7 +187,7 @@ func (e *engine) room() *engine {
 	x := *e
 	x.t = newClimber(stacks.NewTree())
 	x.short.engine, x.cal, x.least = &x, calibration{}, fewCalls
-	x.seen, x.called, x.pad, x.met = stackSet{}, callTable{}, nil, nil
+	x.seen, x.called, x.pad, x.meter = stackSet{}, callTable{}, nil, Meter{}
 	return &x
 }
 

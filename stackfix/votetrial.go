@@ -1,7 +1,5 @@
 package stackfix
 
-import "math"
-
 // Whole stacks are the shallow ones. Where calls go through the same handlers again and again, what all whole
 // stacks show above some call sites is one turn of several: those that lead deeper are cut. So votes are put on
 // trial where they gave answers: stacks that were cut are cut once more, and the witnesses, none of which is one
@@ -28,8 +26,8 @@ const (
 // A voted is a block that was answered by votes, with what was known of it before.
 type voted struct {
 	*block
-	ext  StackID
-	conf float32
+	known StackID // ext before
+	sure  float32 // conf before
 }
 
 // doubtVotes puts the votes on trial by open blocks if they have given answers since the last time, and makes these
@@ -41,14 +39,14 @@ func (c *consensus) doubtVotes(open []*block, left map[*block]remnant) (doubted 
 		c.trust = (right + usualVotes - usualWrong) / (right + wrong + usualVotes)
 	}
 	for _, x := range c.voted {
-		if float64(x.block.conf) <= c.trust {
+		if float64(x.conf) <= c.trust {
 			continue
 		}
 		if c.trust >= c.minConf {
-			x.block.conf = float32(c.trust)
+			x.conf = float32(c.trust)
 			continue
 		}
-		x.rooted, x.block.ext, x.block.conf = false, x.ext, x.conf
+		x.rooted, x.ext, x.conf = false, x.known, x.sure
 		p := c.parts[x.block]
 		anew := newPart(x.block, p.thread, left)
 		if p.local != 0 {
@@ -70,11 +68,7 @@ func (c *consensus) tryVotes(open []*block) (right, wrong float64) {
 	c.by = bySites
 	c.inPortions(again, func(some []*block) {
 		found := make([]finding, len(some))
-		c.each(len(some), func(i int) {
-			q := c.inquiry()
-			q.extend(some[i], c.parts[some[i]], &found[i])
-			q.end()
-		})
+		c.extend(some, found)
 		for i, b := range some {
 			if whole := found[i].whole; len(whole) > 0 {
 				rest := max(0, c.t.Depth(b.stack)-contestedFrames) // innermost frames that make no other question
@@ -116,7 +110,9 @@ func (c *consensus) cutAgain(open []*block, most int) (again []*block) {
 			b := *open[i]
 			b.truth, b.stack, b.ext = b.stack, s, s
 			b.guess, b.guessed, b.seconded, b.rooted = 0, 0, false, false
-			c.parts[&b] = &part{thread: x.thread, local: x.local, stack: s, conf: 1, shortest: math.MaxInt}
+			p := newPart(&b, x.thread, nil)
+			p.local = x.local
+			c.parts[&b] = p
 			if again = append(again, &b); len(again) == most {
 				return again
 			}

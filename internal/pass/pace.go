@@ -308,9 +308,8 @@ type workCache struct {
 		stack profile.StackID
 		work  float64
 	}
-	fs  []profile.FrameID
-	met []uint32 // by method: when it was met
-	now uint32
+	fs    []profile.FrameID
+	meter stackfix.Meter
 }
 
 // of returns the logarithm of how much work it is to walk s.
@@ -320,18 +319,10 @@ func (c *workCache) of(s profile.StackID) float64 {
 		return x.work
 	}
 	c.fs = c.tab.AppendFrames(c.fs[:0], s)
-	c.now++
-	methods := 0
+	c.meter.Begin()
 	for _, f := range c.fs {
-		m := int(c.tab.Method(f))
-		if m >= len(c.met) {
-			c.met = append(c.met, make([]uint32, m+1-len(c.met))...)
-		}
-		if c.met[m] != c.now {
-			c.met[m] = c.now
-			methods++
-		}
+		c.meter.See(stackfix.MethodID(c.tab.Method(f)))
 	}
-	x.stack, x.work = s, stackfix.Work(len(c.fs), methods)
+	x.stack, x.work = s, c.meter.Work()
 	return x.work
 }
