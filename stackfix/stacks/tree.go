@@ -16,10 +16,10 @@ type (
 // stacks share what they have in common. Ids are dense, from 0, the empty stack, on. The
 // zero Tree is not usable.
 type Tree struct {
-	nodes []node
-	kin   []kin     // of each node
-	slots []StackID // open addressing over (parent, frame) of all but first children; 0 is free
-	held  int       // slots in use
+	nodes  []node
+	depths []int32   // of each node
+	slots  []StackID // open addressing over (callers, frame) of all that follow not; 0 is free
+	held   int       // slots in use
 
 	// of a fork
 	of    *Tree   // whose stacks it holds, too
@@ -27,23 +27,20 @@ type Tree struct {
 	first StackID // the first stack of its own; there is none between base and first
 }
 
-// A node is one stack. Most stacks are read frame by frame, and these lie together: what
-// is for the rest is apart.
+// A node is one stack. Most stacks are read frame by frame, and these lie together: the depth is
+// apart. Most follow their callers, as the next stack that was pushed, and are found without a look
+// at the slots.
 type node struct {
 	callers StackID
 	frame   FrameID
 }
 
-type kin struct {
-	depth int32
-	// child is the first stack that was pushed on this one. Most stacks have no
-	// other, and are found without a look at the slots.
-	child StackID
-}
+// follows tells whether s is found by its callers alone.
+func (t *Tree) follows(s StackID) bool { return t.nodes[s].callers+1 == s }
 
 // NewTree returns a tree that holds the empty stack only.
 func NewTree() *Tree {
-	return &Tree{nodes: make([]node, 1, 64), kin: make([]kin, 1, 64), slots: make([]StackID, 64)}
+	return &Tree{nodes: make([]node, 1, 64), depths: make([]int32, 1, 64), slots: make([]StackID, 64)}
 }
 
 // Parent returns the stack of the callers of the innermost frame of s.
@@ -59,21 +56,23 @@ func (t *Tree) Node(s StackID) (callers StackID, f FrameID) {
 }
 
 // Depth returns the number of frames of s.
-func (t *Tree) Depth(s StackID) int { return int(t.kin[s].depth) }
+func (t *Tree) Depth(s StackID) int { return int(t.depths[s]) }
 
 // Len returns the number of stacks, the empty one included: ids are below it.
 func (t *Tree) Len() int { return len(t.nodes) }
 
 // Push returns the stack in which callers calls f. Equal arguments give equal ids.
 func (t *Tree) Push(callers StackID, f FrameID) StackID {
-	switch c := t.kin[callers].child; {
-	case c == 0 && callers >= t.first:
-		s := t.add(callers, f)
-		t.kin[callers].child = s
-		return s
-	case c != 0 && t.nodes[c].frame == f:
-		return c
-	case c != 0 && callers < t.first:
+	next := callers + 1
+	if int(next) == len(t.nodes) { // nothing was pushed on the newest one
+		return t.add(callers, f)
+	}
+	if next >= t.first || next < t.base { // what is between is that of another fork
+		if n := &t.nodes[next]; n.callers == callers && n.frame == f {
+			return next
+		}
+	}
+	if callers < t.first {
 		if i := t.of.find(callers, f); t.of.slots[i] != 0 {
 			return t.of.slots[i]
 		}
@@ -113,7 +112,7 @@ func (t *Tree) Fork(n, room int) []*Tree {
 	for i := range forks {
 		first := len(t.nodes) + i*room
 		forks[i] = &Tree{
-			nodes: t.nodes[: first : first+room], kin: t.kin[: first : first+room], slots: make([]StackID, 64),
+			nodes: t.nodes[: first : first+room], depths: t.depths[: first : first+room], slots: make([]StackID, 64),
 			of: t, base: StackID(len(t.nodes)), first: StackID(first),
 		}
 	}
@@ -125,20 +124,23 @@ func (t *Tree) First() StackID { return t.first }
 
 // Grow makes room for n more stacks.
 func (t *Tree) Grow(n int) {
-	t.nodes, t.kin = slices.Grow(t.nodes, n), slices.Grow(t.kin, n)
+	t.nodes, t.depths = slices.Grow(t.nodes, n), slices.Grow(t.depths, n)
 }
 
 // Room returns for how many more stacks there is room.
-func (t *Tree) Room() int { return min(cap(t.nodes)-len(t.nodes), cap(t.kin)-len(t.kin)) }
+func (t *Tree) Room() int { return min(cap(t.nodes)-len(t.nodes), cap(t.depths)-len(t.depths)) }
 
 // add appends the stack in which callers calls f.
 func (t *Tree) add(callers StackID, f FrameID) StackID {
 	s := StackID(len(t.nodes))
 	if len(t.nodes) == cap(t.nodes) {
-		t.nodes, t.kin = withRoom(t.nodes, t.base, t.first), withRoom(t.kin, t.base, t.first)
+		t.nodes = withRoom(t.nodes, t.base, t.first)
+	}
+	if len(t.depths) == cap(t.depths) {
+		t.depths = withRoom(t.depths, t.base, t.first)
 	}
 	t.nodes = append(t.nodes, node{callers, f})
-	t.kin = append(t.kin, kin{depth: t.kin[callers].depth + 1})
+	t.depths = append(t.depths, t.depths[callers]+1)
 	return s
 }
 
@@ -156,9 +158,9 @@ func withRoom[T any](s []T, base, first StackID) []T {
 // so that a slot never depends on a newer stack.
 func (t *Tree) grow() {
 	t.slots = make([]StackID, 2*len(t.slots))
-	for s := max(1, int(t.first)); s < len(t.nodes); s++ {
-		if t.kin[t.nodes[s].callers].child != StackID(s) {
-			t.slots[t.slot(StackID(s))] = StackID(s)
+	for s := max(1, t.first); int(s) < len(t.nodes); s++ {
+		if !t.follows(s) {
+			t.slots[t.slot(s)] = s
 		}
 	}
 }
@@ -167,19 +169,17 @@ func (t *Tree) grow() {
 func (t *Tree) Truncate(n int) {
 	if n == 1 && t.of == nil { // there is none to keep a slot for
 		clear(t.slots)
-		t.held, t.kin[0].child = 0, 0
-		t.nodes, t.kin = t.nodes[:n], t.kin[:n]
+		t.held = 0
+		t.nodes, t.depths = t.nodes[:n], t.depths[:n]
 		return
 	}
 	for s := StackID(len(t.nodes) - 1); int(s) >= n; s-- {
-		if k := &t.kin[t.nodes[s].callers]; k.child == s {
-			k.child = 0
-			continue
+		if !t.follows(s) {
+			t.slots[t.slot(s)] = 0
+			t.held--
 		}
-		t.slots[t.slot(s)] = 0
-		t.held--
 	}
-	t.nodes, t.kin = t.nodes[:n], t.kin[:n]
+	t.nodes, t.depths = t.nodes[:n], t.depths[:n]
 }
 
 // slot returns the slot of s: its own, or a free one.

@@ -29,6 +29,22 @@ func TestTreePush(t *testing.T) {
 	}
 }
 
+// A frame of a stack that shares nothing takes twelve bytes: it is found without a slot.
+func TestUnsharedStacks(t *testing.T) {
+	tree := NewTree()
+	const stacks, depth = 100, 500
+	for i := range FrameID(stacks) {
+		s := tree.Push(0, i)
+		for f := range FrameID(depth - 1) {
+			s = tree.Push(s, f)
+		}
+		require.Equal(t, depth, tree.Depth(s))
+	}
+	require.Equal(t, 1+stacks*depth, tree.Len())
+	assert.Equal(t, stacks-1, tree.held, "all but the first begin beside another one")
+	assert.LessOrEqual(t, len(tree.slots), 2*stacks+64)
+}
+
 // A tree that was truncated is the one it was before.
 func TestTruncate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
@@ -42,7 +58,7 @@ func TestTruncate(t *testing.T) {
 		}
 	}
 	push(tree, 500, rng)
-	*want = Tree{nodes: slices.Clone(tree.nodes), kin: slices.Clone(tree.kin), slots: slices.Clone(tree.slots), held: tree.held}
+	*want = Tree{nodes: slices.Clone(tree.nodes), depths: slices.Clone(tree.depths), slots: slices.Clone(tree.slots), held: tree.held}
 	push(tree, 500, rng)
 	require.Greater(t, tree.Len(), want.Len())
 	tree.Truncate(want.Len())
@@ -50,7 +66,7 @@ func TestTruncate(t *testing.T) {
 		push(tree, 100, rand.New(rand.NewPCG(seed, 0)))
 		push(want, 100, rand.New(rand.NewPCG(seed, 0)))
 		require.Equal(t, want.nodes, tree.nodes)
-		require.Equal(t, want.kin, tree.kin)
+		require.Equal(t, want.depths, tree.depths)
 	}
 	tree.Truncate(1)
 	want = NewTree()
@@ -58,7 +74,7 @@ func TestTruncate(t *testing.T) {
 		push(x, 100, rand.New(rand.NewPCG(9, 0)))
 	}
 	require.Equal(t, want.nodes, tree.nodes, "with all forgotten it is as new")
-	require.Equal(t, want.kin, tree.kin)
+	require.Equal(t, want.depths, tree.depths)
 }
 
 // Forks give what the tree has its own ids, hold what is pushed on them beside each other, and what
