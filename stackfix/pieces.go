@@ -21,7 +21,7 @@ const (
 // pieces are hashes of the calls that were recorded, each with meetContext or meetShort methods
 // that are called, and of the former without their caller.
 type pieces struct {
-	rows    numbering
+	rows    hashSet
 	learned bool
 	// scratch
 	seen stackSet
@@ -119,10 +119,10 @@ func (e *solver) meet(blk *block, p StackID, shared int) bool {
 	for ; len(ms) > meetContext; ms = ms[1:] {
 		c := callingOf(ms)
 		called := c.long
-		if rows.get(c.context) < 0 {
+		if !rows.has(c.context) {
 			unseen, called = true, c.short
 		}
-		otherwise = otherwise || rows.get(called) < 0
+		otherwise = otherwise || !rows.has(called)
 	}
 	return unseen && otherwise
 }

@@ -13,6 +13,11 @@ import (
 // stack on its thread is nearer.
 var mostCuts = 64 << 10
 
+// framesPerCut is how many frames take as much memory as a row of cut samples, where most stacks
+// are recorded once: each is a stack of the tree then, and a context or more of its own. It counts
+// where a tree has more frames than in mostCuts rows, which real recordings of minutes have not.
+const framesPerCut = 64
+
 // sectionMargin is what part of a section on either side is evidence for it.
 const sectionMargin = 1.0 / 16
 
@@ -40,7 +45,7 @@ func (s *section) clip(thread int, first, n int32) (at, left int32) {
 func (s *solver) inSections(threads []Thread, which []int, res *Result) {
 	part := slices.Clone(threads)
 	next := make([]int32, len(which)) // by thread: the first sample of the next section
-	for _, b := range sectionBounds(s.stop, threads, which) {
+	for _, b := range s.sectionBounds(threads, which) {
 		sec := section{keep: map[int]cutout{}}
 		var in []int
 		for k, i := range which {
@@ -54,7 +59,7 @@ func (s *solver) inSections(threads []Thread, which []int, res *Result) {
 			}
 		}
 		s.section = &sec
-		w, _ := s.load(part, in, math.MaxInt)
+		w, _ := s.load(part, in, noLimit)
 		if s.stopped() {
 			break
 		}
@@ -119,33 +124,80 @@ func (c cutout) samples(t *Thread) func(from int) iter.Seq[Sample] {
 	}
 }
 
-// sectionBounds divides the time of a process so that each section has about as many cuts, not more
-// than mostCuts.
-func sectionBounds(ends *stop, threads []Thread, which []int) []sectionBound {
-	var times []int64 // of one cut of so many
-	every, cuts, n := 1, 0, 0
+// A burden counts how much there is to repair, in rows of cut samples: where most stacks are
+// recorded once, with their frames.
+type burden struct {
+	*engine
+	cuts   int
+	frames int  // of different stacks
+	deep   bool // these are counted
+}
+
+// newBurden begins to count, in e.seen.
+func (e *engine) newBurden() burden {
+	e.seen.reset()
+	return burden{engine: e, deep: e.t.Len() > mostCuts*framesPerCut}
+}
+
+// add counts a row of samples.
+func (x *burden) add(s StackID, cut bool) {
+	if cut {
+		x.cuts++
+	}
+	for ; x.deep && s != 0 && x.seen.add(s); s = x.t.Parent(s) {
+		x.frames++
+	}
+}
+
+// rows is how much was counted.
+func (x *burden) rows() int { return x.cuts + x.frames/framesPerCut }
+
+// mostTimes is how many times of rows are looked at to divide a recording.
+const mostTimes = 64 << 10
+
+// rowTimes are the times of one row of so many.
+type rowTimes struct {
+	at    []int64
+	every int
+	n     int // rows
+}
+
+// add adds the next row.
+func (x *rowTimes) add(at int64) {
+	if x.n%x.every == 0 {
+		x.at = append(x.at, at)
+	}
+	x.n++
+	if len(x.at) == mostTimes {
+		for k := range mostTimes / 2 {
+			x.at[k] = x.at[2*k]
+		}
+		x.at, x.every = x.at[:mostTimes/2], 2*x.every
+	}
+}
+
+// sectionBounds divides the time of a process so that each section has about as much to repair, not
+// more than mostCuts rows.
+func (e *engine) sectionBounds(threads []Thread, which []int) []sectionBound {
+	rows := rowTimes{every: 1}
+	count, n := e.newBurden(), 0
 	for _, i := range which {
 		var last Sample
 		for s := range threads[i].from(0) {
-			if n++; ends.stoppedAt(n) {
+			if n++; e.stoppedAt(n) {
 				return nil
 			}
-			if s.Cut != Whole && (s.Stack != last.Stack || s.Cut != last.Cut) {
-				if cuts%every == 0 {
-					times = append(times, s.Time)
-				}
-				if cuts++; len(times) == mostTimes {
-					for k := range mostTimes / 2 {
-						times[k] = times[2*k]
-					}
-					times, every = times[:mostTimes/2], every*2
+			if s.Stack != last.Stack || s.Cut != last.Cut {
+				for count.add(s.Stack, s.Cut != Whole); rows.n < count.rows(); {
+					rows.add(s.Time)
 				}
 			}
 			last = s
 		}
 	}
+	times := rows.at
 	slices.Sort(times)
-	n = (cuts + mostCuts - 1) / mostCuts
+	n = (rows.n + mostCuts - 1) / mostCuts
 	at := func(section float64) int64 {
 		k := int(section / float64(n) * float64(len(times)))
 		if k <= 0 {
@@ -160,6 +212,3 @@ func sectionBounds(ends *stop, threads []Thread, which []int) []sectionBound {
 	}
 	return bounds
 }
-
-// mostTimes is how many times of cuts are looked at to divide a recording.
-const mostTimes = 64 << 10

@@ -1,6 +1,7 @@
 package stackfix
 
 import (
+	"math/rand/v2"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -75,4 +76,54 @@ func TestSections(t *testing.T) {
 	for _, most := range []int{40, 100} {
 		judge(most, 1, true)
 	}
+}
+
+// Where most stacks are recorded once their frames count, too: fewer cuts than a section may have
+// are repaired in several, none of which holds many more frames than it is to.
+func TestSectionsOfDeepStacks(t *testing.T) {
+	defer func(n int) { mostCuts = n }(mostCuts)
+	mostCuts = 40
+	const cuts, depth = 30, 200
+	tree, rng := stacks.NewTree(), rand.New(rand.NewPCG(1, 2))
+	var samples []Sample
+	for i := range int64(cuts) {
+		s := StackID(0)
+		for range depth {
+			s = tree.Push(s, rng.Uint32N(50))
+		}
+		samples = append(samples, Sample{Time: i * 1e7, Stack: s, Cut: Depth})
+	}
+	threads, most := []recorded{{Samples: samples}}, mostCuts*framesPerCut
+	require.Greater(t, tree.Len(), most)
+
+	s := newSolver(tree, Names{}, Options{Bridge: testBridge})
+	_, ok := s.load(streams(threads), []int{0}, mostCuts)
+	assert.False(t, ok)
+	bounds := s.sectionBounds(streams(threads), []int{0})
+	assert.Len(t, bounds, (cuts+cuts*depth/framesPerCut+mostCuts-1)/mostCuts)
+	for _, b := range bounds {
+		whole, part := streams(threads), streams(threads)
+		c, _ := cut(s.stop, &whole[0], 0, b)
+		part[0].Samples = c.samples(&whole[0])
+		w, _ := s.load(part, []int{0}, noLimit)
+		assert.Less(t, w.frames, most*5/4, "with what is beside it")
+		assert.Positive(t, w.frames)
+	}
+
+	repairs := 0
+	for _, r := range fix(tree, Names{}, threads, Options{Bridge: testBridge}).Repairs[0] {
+		require.EqualValues(t, repairs, r.Index)
+		repairs += int(r.N)
+	}
+	assert.Equal(t, cuts, repairs)
+}
+
+// A trial takes as many frames of deep stacks as of those that EventPipe cuts twice over, and of
+// these it takes as many blocks as before.
+func TestEnoughOfDeepStacks(t *testing.T) {
+	w := &world{blocks: 40_000}
+	for depth, want := range map[int]int{0: enoughBlocks, 100: enoughBlocks, 200: enoughBlocks, 1000: 1600} {
+		assert.Equal(t, want, enough(w, w.blocks, depth), depth)
+	}
+	assert.Equal(t, 666, enough(w, 100, 300), "enoughFrames of few cuts")
 }

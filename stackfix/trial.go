@@ -31,15 +31,20 @@ const (
 	rarelyCut    = 5
 	enoughPerCut = 6
 	enoughFrames = 200_000
+
+	// mostTaught is how many frames these blocks have at most. It is far from what EventPipe leaves.
+	mostTaught = 1_600_000
 )
 
 // enough returns how many blocks of w to learn from, given how many of them are cut, and
 // to how many frames.
 func enough(w *world, cuts, depth int) int {
+	depth = max(depth, 1)
+	most := min(enoughBlocks, mostTaught/depth)
 	if cuts*rarelyCut > w.blocks {
-		return enoughBlocks
+		return most
 	}
-	return min(enoughBlocks, max(enoughPerCut*cuts, enoughFrames/max(depth, 1)))
+	return min(most, max(enoughPerCut*cuts, enoughFrames/depth))
 }
 
 // repair finds the missing frames of w, and returns the answers of the trial that came
@@ -312,7 +317,7 @@ func (e *engine) copies(w *world, limits []int, enough int, rooms []*engine, bes
 			d.every = every * sparser[i]
 		}
 		if rooms[i] != e {
-			rooms[i].t.Grow(2 * e.t.Len() / d.every)
+			rooms[i].t.Grow(2 * w.frames / d.every)
 		}
 		drafts = append(drafts, d)
 	}

@@ -16,6 +16,7 @@ type world struct {
 	runs   []run
 	judged bool // truth is known
 
+	frames          int        // of the stacks that it was loaded with, or more
 	samples, blocks int        // of the recording, those that are not kept included
 	stretches       []position // of the recording: where each stretch of blocks begins
 	// of the given blocks:
@@ -251,10 +252,13 @@ func (r *run) cut(evidence bool) bool {
 // stretch is how many blocks in a row a trial takes.
 const stretch = 256
 
-// load makes the world of the recording, and returns false if more than most of its blocks are cut.
+// noLimit is how many rows load takes where all of them are wanted.
+const noLimit = math.MaxInt
+
+// load makes the world of the recording, and returns false if there are more than most rows to repair.
 func (e *engine) load(threads []Thread, which []int, most int) (*world, bool) {
 	w := &world{}
-	cuts := 0
+	count := e.newBurden()
 	e.threads, e.which = threads, which
 	m := e.build(w)
 	e.short.begin()
@@ -283,15 +287,16 @@ func (e *engine) load(threads []Thread, which []int, most int) (*world, bool) {
 			from = b.first
 		}
 		m.add(b)
-		if !b.rooted {
-			cuts++
-		}
-		return cuts <= most
+		count.add(b.stack, !b.rooted)
+		return count.rows() <= most
 	})
-	if cuts > most || e.stopped() {
+	if count.rows() > most || e.stopped() {
 		return nil, false
 	}
 	m.end()
+	if w.frames = e.t.Len(); count.deep {
+		w.frames = count.frames
+	}
 	e.short.learn()
 	e.dropSuspects(w)
 	return w, true
