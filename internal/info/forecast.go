@@ -23,8 +23,14 @@ type Forecast struct {
 // but those of a stretch in the middle of the cut ones.
 const mostTried = 40_000
 
-// forecast repairs p, or a part of it, to tell what that brings. p is not used after it. An error is of ctx.
-func forecast(ctx context.Context, p *profile.Profile, looks int64) (*Forecast, error) {
+// framesPerLook is how many frames take as long as a sample does: of deeper stacks fewer are
+// repaired. EventPipe records up to 100.
+const framesPerLook = 128
+
+// forecast repairs p, or a part of it, to tell what that brings, given how many samples and waits there
+// are and how many frames these have. p is not used after it. An error is of ctx.
+func forecast(ctx context.Context, p *profile.Profile, looks, frames int64) (*Forecast, error) {
+	looks = max(looks, frames/framesPerLook)
 	f := &Forecast{All: looks <= mostTried}
 	if !f.All {
 		p = middle(p, looks)

@@ -119,15 +119,19 @@ func TestMiddleKeepsTasks(t *testing.T) {
 // What is told of a part is about what holds for the whole, where task events tell most of it, too.
 func TestForecastOfPart(t *testing.T) {
 	file := tracetest.Corpus(t, "dotnet10", "await-full.nettrace")
-	share := func(looks int64) float64 {
+	share := func(looks, frames int64) (share float64, tried int64) {
 		p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return os.Open(file) }, &load.Options{Evidence: true})
 		require.NoError(t, err)
-		f, err := forecast(t.Context(), p, looks)
+		f, err := forecast(t.Context(), p, looks, frames)
 		require.NoError(t, err)
 		require.Greater(t, f.Tried, int64(100))
-		return float64(f.Repaired) / float64(f.Tried)
+		return float64(f.Repaired) / float64(f.Tried), f.Tried
 	}
-	whole, part := share(1), share(2*mostTried)
+	whole, all := share(1, 0)
+	part, some := share(2*mostTried, 0)
 	assert.Greater(t, whole, 0.7)
 	assert.InDelta(t, whole, part, 0.1)
+	assert.Less(t, some, all)
+	_, deep := share(1, 2*mostTried*framesPerLook)
+	assert.Equal(t, some, deep, "of deep stacks as much is tried as takes as long")
 }

@@ -94,7 +94,7 @@ func Nettrace(ctx context.Context, in *input.File, o *Options) (*Facts, error) {
 	g.facts()
 	g.cuts(p)
 	if f.Stacks != nil && f.Stacks.CutTotal() > 0 && f.Stacks.Before == nil {
-		if f.Forecast, err = forecast(ctx, p, f.Samples.Looks()); err != nil {
+		if f.Forecast, err = forecast(ctx, p, f.Samples.Looks(), f.Stacks.Frames); err != nil {
 			return nil, fmt.Errorf("%s: %w", in.Name, err)
 		}
 	}
