@@ -10,6 +10,7 @@ import (
 
 // An Activity is one that threads worked for.
 type Activity struct {
+	Process  uint32   // its id; 0: not told
 	ID       [16]byte // as it stands in events
 	Name     string   // of its start event, without "Start"; empty if that is not in the trace
 	Provider string
@@ -54,6 +55,7 @@ type activity struct {
 	name    uint32 // in Activities.names
 	title   uint32 // in Activities.titles
 	request int32
+	process uint32
 	started bool
 }
 
@@ -87,7 +89,7 @@ func (l *Activities) Add(a *Activity) int32 {
 	if l.n%activitiesAtOnce == 0 {
 		l.pages.Add()
 	}
-	x := activity{id: a.ID, start: a.Start, parent: a.Parent, name: l.names.add(a.Name, a.Provider), request: int32(a.Request), title: l.titles.add(a.URL, a.Title), started: a.Started}
+	x := activity{process: a.Process, id: a.ID, start: a.Start, parent: a.Parent, name: l.names.add(a.Name, a.Provider), request: int32(a.Request), title: l.titles.add(a.URL, a.Title), started: a.Started}
 	l.pages.Mut(l.n / activitiesAtOnce)[l.n%activitiesAtOnce] = x
 	l.n++
 	return int32(l.n - 1)
@@ -107,7 +109,7 @@ func (l *Activities) At(i int32) Activity { return l.told(l.at(i)) }
 func (l *Activities) told(x *activity) Activity {
 	name, title := l.names.list[x.name], l.titles.list[x.title]
 	return Activity{
-		ID: x.id, Name: name[0], Provider: name[1], Parent: x.parent, Start: x.start, Started: x.started,
+		Process: x.process, ID: x.id, Name: name[0], Provider: name[1], Parent: x.parent, Start: x.start, Started: x.started,
 		Request: int(x.request), URL: title[0], Title: title[1],
 	}
 }

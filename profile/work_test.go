@@ -120,7 +120,7 @@ func testActivities(t *testing.T, n int, s *Spool) {
 	var want []Activity
 	for i := range n {
 		a := Activity{
-			ID: [16]byte{byte(i), byte(i >> 8)}, Name: fmt.Sprint("name ", i%5), Provider: fmt.Sprint("provider ", i%3), Parent: int32(i/2) - 1,
+			Process: uint32(i % 7), ID: [16]byte{byte(i), byte(i >> 8)}, Name: fmt.Sprint("name ", i%5), Provider: fmt.Sprint("provider ", i%3), Parent: int32(i/2) - 1,
 			Start: int64(i) - 7, Started: i%2 == 0,
 		}
 		if i%4 == 0 {

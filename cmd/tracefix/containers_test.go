@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -79,6 +80,79 @@ func TestFiltersOfContainers(t *testing.T) {
 				got = append(got, m[1])
 			}
 			assert.ElementsMatch(t, strings.Fields(want), got, "%s %s", command, c.flags)
+		}
+	}
+}
+
+// Requests that two processes serve with one id from the same instant on are told apart: each has
+// the samples and the time of its own threads.
+func TestRequestsOfContainers(t *testing.T) {
+	id, err := activity.Encode(activity.NewPath(1, 1).WithProcess(1), activity.EncoderOld)
+	require.NoError(t, err)
+	var out bytes.Buffer
+	w, err := nettrace.NewWriter(&out, &nettrace.Header{Version: 6, Frequency: 1e9, PointerSize: 8})
+	require.NoError(t, err)
+	const sampler, hosting = "Microsoft-DotNETCore-SampleProfiler", "Microsoft.AspNetCore.Hosting"
+	kinds := []*nettrace.Metadata{
+		{ID: 1, EventID: 3, Provider: hosting, Name: "RequestStart", Opcode: 1},
+		{ID: 2, EventID: 4, Provider: hosting, Name: "RequestStop", Opcode: 2},
+		{ID: 3, Provider: sampler},
+	}
+	add := func(at int64, process, kind int, payload []byte, stack ...uint64) {
+		e := &nettrace.Event{
+			Metadata: kinds[kind], Time: at * 1e6, ProcessID: process, ThreadID: uint64(process + 7), CaptureThreadID: uint64(process + 7),
+			Opcode: kinds[kind].Opcode, Payload: payload, Stack: nettrace.NewStack(stack), Sorted: true,
+		}
+		e.Thread = &nettrace.Thread{ProcessID: process, ID: e.ThreadID}
+		if kind != 2 {
+			e.ActivityID = nettrace.GUID(id)
+		}
+		require.NoError(t, w.Write(e))
+	}
+	text := func(s string) (b []byte) {
+		for _, c := range []byte(s + "\x00") {
+			b = append(b, c, 0)
+		}
+		return b
+	}
+	processes := [...]int{100, 200}
+	for _, p := range processes {
+		add(1, p, 0, append(text("GET"), text("/of/"+strconv.Itoa(p))...))
+	}
+	for ms := range int64(20) {
+		for i, p := range processes {
+			add(2+ms, p, 2, []byte{2, 0, 0, 0}, uint64(0x1000*(i+1)))
+		}
+	}
+	for i, p := range processes {
+		add(30+int64(i), p, 1, nil)
+	}
+	require.NoError(t, w.Close())
+	trace := filepath.Join(t.TempDir(), "two.nettrace")
+	require.NoError(t, os.WriteFile(trace, out.Bytes(), 0o600))
+	lines := func(args ...string) []string {
+		code, text, words := tracefix(t, append(args, trace, "--format", "ndjson", "-o", "-")...)
+		require.Equal(t, exitOK, code, words)
+		return strings.Split(strings.TrimSpace(text), "\n")
+	}
+
+	number := regexp.MustCompile(`"id":(\d+),.*"pid":(\d+)`)
+	byProcess := map[string]string{}
+	for _, l := range lines("http", "--side", "server", "--explain") {
+		m := number.FindStringSubmatch(l)
+		require.NotNil(t, m, l)
+		byProcess[m[2]] = m[1]
+		assert.Contains(t, l, map[string]string{"100": `"?!0x1000"`, "200": `"?!0x2000"`}[m[2]])
+	}
+	require.Len(t, byProcess, 2)
+	for _, l := range lines("convert") {
+		m := regexp.MustCompile(`"pid":(\d+)`).FindStringSubmatch(l)
+		require.NotNil(t, m)
+		assert.Contains(t, l, `"request":`+byProcess[m[1]]+`,`)
+	}
+	for pid, id := range byProcess {
+		for _, l := range lines("convert", "--request", id) {
+			assert.Contains(t, l, `"pid":`+pid+`,`)
 		}
 	}
 }

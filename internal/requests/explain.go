@@ -82,7 +82,7 @@ func (x *Explainer) root(a *causality.Activity) bool {
 	if !x.wants(a) {
 		return false
 	}
-	x.roots[requestKey{a.ID, a.Start}] = a
+	x.roots[requestKey{a.Process, a.ID, a.Start}] = a
 	if len(x.roots) >= x.swept {
 		for k, old := range x.roots {
 			if old.Stopped && old.Stop < a.Start-forget {
@@ -132,7 +132,7 @@ func (x *Explainer) Client(r *httpphases.Request) *httpphases.Explanation {
 			}
 		}
 	}
-	e := x.explain(requestKey{r.Activity, r.StartEvent}, r.Start, r.Start+r.Duration, wire)
+	e := x.explain(requestKey{r.Process, r.Activity, r.StartEvent}, r.Start, r.Start+r.Duration, wire)
 	if r.SpanOnly { // what it waited for is not told
 		untellAwaits(e)
 	}
@@ -154,7 +154,7 @@ func (x *Explainer) Server(r *httpphases.ServerRequest) *httpphases.Explanation 
 	if !r.HasDuration {
 		return nil
 	}
-	return x.explain(requestKey{r.Activity, r.Start}, r.Start, r.Start+r.Duration, nil)
+	return x.explain(requestKey{r.Process, r.Activity, r.Start}, r.Start, r.Start+r.Duration, nil)
 }
 
 // explain explains the activity of a request from one time to another.

@@ -48,13 +48,13 @@ func ExplainActivities(rows *activity.Rows, want func(int, *activity.Row) bool, 
 			out.places.Add()
 		}
 		if _, ok := r.Duration(); ok && (want == nil || want(i, r)) {
-			k := requestKey{r.ID, r.Start}
+			k := requestKey{r.Process, r.ID, r.Start}
 			begins.Add(&k)
 			ends.Add(&ended{k, r.Stop, i})
 		}
 	}
 	wanted := begun{begins.From(0), [2]map[requestKey]struct{}{{}, {}}}
-	x := newExplainer(t, rec, func(a *causality.Activity) bool { return wanted.has(requestKey{a.ID, a.Start}) }, false)
+	x := newExplainer(t, rec, func(a *causality.Activity) bool { return wanted.has(requestKey{a.Process, a.ID, a.Start}) }, false)
 	for e := range ends.Ascending {
 		if x.until(e.stop); x.roots[e.requestKey] != nil { // or the events do not tell of it
 			out.keep(e.row, x.explain(e.requestKey, e.start, e.stop, nil))

@@ -63,7 +63,7 @@ func TestExplainActivities(t *testing.T) {
 				require.Nil(t, some.Of(i))
 			}
 			d, ok := r.Duration()
-			if !ok || late.roots[requestKey{r.ID, r.Start}] == nil {
+			if !ok || late.roots[requestKey{r.Process, r.ID, r.Start}] == nil {
 				require.Nil(t, x, "%s: row %d", name, i)
 				continue
 			}
@@ -78,7 +78,7 @@ func TestExplainActivities(t *testing.T) {
 				ran += h.Time
 			}
 			require.LessOrEqual(t, ran, x.CPUTotal, "%s: row %d", name, i)
-			y := late.explain(requestKey{r.ID, r.Start}, r.Start, r.Stop, nil)
+			y := late.explain(requestKey{r.Process, r.ID, r.Start}, r.Start, r.Stop, nil)
 			if x.Time != y.Time || len(x.Hot) != len(y.Hot) || len(x.Blocked) != len(y.Blocked) {
 				others++
 			}
@@ -125,7 +125,7 @@ func TestExplanationsOnDisk(t *testing.T) {
 func TestBegun(t *testing.T) {
 	const n = 20 * mostLately
 	key := func(i int) requestKey {
-		return requestKey{[16]byte{byte(i), byte(i >> 8), byte(i >> 16)}, int64(i / 1000)}
+		return requestKey{uint32(i % 3), [16]byte{byte(i), byte(i >> 8), byte(i >> 16)}, int64(i / 1000)}
 	}
 	list := spool.ListIn[requestKey](nil)
 	for i := 0; i < n; i += 2 {

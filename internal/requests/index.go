@@ -19,10 +19,12 @@ type Index struct {
 	number map[[2]string]uint32
 }
 
-// An id may come again; it does not at the same time.
+// An id may come again; it does not at the same time, but in another process: two that are process
+// 1 of their containers have the same ids.
 type requestKey struct {
-	id    [16]byte
-	start int64
+	process uint32
+	id      [16]byte
+	start   int64
 }
 
 // A requestRow is a request.
@@ -33,12 +35,12 @@ type requestRow struct {
 }
 
 const (
-	requestRowSize = 32
+	requestRowSize = 36
 	indexMemory    = 2 << 20
 )
 
-func (r *Index) add(activity [16]byte, start int64, id int, url, title string) {
-	if activity == ([16]byte{}) {
+func (r *Index) add(k requestKey, id int, url, title string) {
+	if k.id == ([16]byte{}) {
 		return
 	}
 	if r.number == nil {
@@ -51,10 +53,11 @@ func (r *Index) add(activity [16]byte, start int64, id int, url, title string) {
 		r.names, r.number[name] = append(r.names, name), n
 	}
 	var b [requestRowSize]byte
-	copy(b[:], activity[:])
-	binary.LittleEndian.PutUint64(b[16:], uint64(start))
+	copy(b[:], k.id[:])
+	binary.LittleEndian.PutUint64(b[16:], uint64(k.start))
 	binary.LittleEndian.PutUint32(b[24:], uint32(id))
 	binary.LittleEndian.PutUint32(b[28:], n)
+	binary.LittleEndian.PutUint32(b[32:], k.process)
 	r.log.Add(b[:])
 }
 
@@ -64,17 +67,18 @@ func (r *Index) row(i int) (x requestRow) {
 	r.log.Get(b[:], int64(i)*requestRowSize)
 	copy(x.requestKey.id[:], b[:])
 	x.start, x.id, x.name = int64(binary.LittleEndian.Uint64(b[16:])), int32(binary.LittleEndian.Uint32(b[24:])), binary.LittleEndian.Uint32(b[28:])
+	x.process = binary.LittleEndian.Uint32(b[32:])
 	return x
 }
 
 // Client adds a request that the process sent.
 func (r *Index) Client(q *httpphases.Request) {
-	r.add(q.Activity, q.StartEvent, q.ID, q.URL(), title(q.Method, httpphases.Route(q.Target)))
+	r.add(requestKey{q.Process, q.Activity, q.StartEvent}, q.ID, q.URL(), title(q.Method, httpphases.Route(q.Target)))
 }
 
 // Server adds a request that the process served.
 func (r *Index) Server(q *httpphases.ServerRequest) {
-	r.add(q.Activity, q.Start, q.ID, cmp.Or(q.URL(), q.Target), title(q.Method, cmp.Or(q.Route, httpphases.Route(q.Target))))
+	r.add(requestKey{q.Process, q.Activity, q.Start}, q.ID, cmp.Or(q.URL(), q.Target), title(q.Method, cmp.Or(q.Route, httpphases.Route(q.Target))))
 }
 
 // title is what requests for one thing have in common.
@@ -132,10 +136,10 @@ func (r *Index) Name(p *profile.Profile) error {
 	return r.log.Err()
 }
 
-// name notes which of some requests an activity is. No other one has begun with its id at its time;
-// of those whose start is not in the trace there may be several.
+// name notes which of some requests an activity is. No other one of its process has begun with its id
+// at its time; of those whose start is not in the trace there may be several.
 func (r *Index) name(p *profile.Profile, i int32, a *profile.Activity, some map[requestKey]requestRow) {
-	k := requestKey{a.ID, a.Start}
+	k := requestKey{a.Process, a.ID, a.Start}
 	if x, ok := some[k]; ok {
 		p.Activities.SetRequest(i, int(x.id), r.names[x.name][0], r.names[x.name][1])
 		if a.Started {

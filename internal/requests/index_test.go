@@ -28,7 +28,7 @@ func TestIndex(t *testing.T) {
 		q := &httpphases.ServerRequest{ID: number, Method: "GET", Target: "/a"}
 		q.Activity, q.Start = id(i), int64(i)
 		index.Server(q)
-		want[requestKey{id(i), int64(i)}] = number
+		want[requestKey{0, id(i), int64(i)}] = number
 	}
 	// Requests end in an order of their own, some long after they began.
 	order := make([]int, n)
@@ -68,7 +68,7 @@ func TestIndex(t *testing.T) {
 	}
 	require.NoError(t, index.Name(&p))
 	for i, a := range p.Activities.All() {
-		require.Equal(t, want[requestKey{a.ID, a.Start}], a.Request, i)
+		require.Equal(t, want[requestKey{a.Process, a.ID, a.Start}], a.Request, i)
 		if a.Request > 0 {
 			require.Equal(t, "GET /a", a.Title)
 		}
