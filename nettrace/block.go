@@ -434,6 +434,9 @@ func (r *Reader) contents(o object, b []byte, at int64, whole bool) {
 	r.count(o.kind, at, len(b))
 	switch {
 	case whole && r.again(o.kind, b, at):
+	case o.kind == kindUnknown && whole && r.h.Version == 4 && !o.hit() && findObject(b, 4) < 0:
+		r.newer(r.src.offset())
+		r.carryObject(&o, b, at)
 	case o.kind == kindUnknown:
 		r.warn(at, o.name, fmt.Errorf("skipped a block of unknown kind, %d bytes", len(b)), int64(len(b)))
 	case o.kind == kindEvent && r.h.Version < 4:

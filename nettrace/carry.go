@@ -13,8 +13,9 @@ type carried struct {
 }
 
 type carriedBlock struct {
-	raw []byte // with its header
-	at  int64  // its offset
+	raw  []byte // with its header; in v4 also with the tag that ends it, and without padding
+	head int    // v4: the padding belongs behind so many bytes
+	at   int64  // its offset
 }
 
 const (
@@ -29,10 +30,23 @@ const (
 // carry keeps a block of v6 for a Copier.
 func (r *Reader) carry(kind blockKind, b []byte, at int64) {
 	if r.carries {
-		raw := append(binary.LittleEndian.AppendUint32(nil, uint32(len(b))|uint32(kind)<<24), b...)
-		r.carried.blocks = append(r.carried.blocks, carriedBlock{raw, at})
-		r.carried.bytes += len(raw) + carriedSize
+		raw := binary.LittleEndian.AppendUint32(make([]byte, 0, 4+len(b)), uint32(len(b))|uint32(kind)<<24)
+		r.keep(carriedBlock{append(raw, b...), 0, at})
 	}
+}
+
+// carryObject is carry for v4.
+func (r *Reader) carryObject(o *object, b []byte, at int64) {
+	if r.carries {
+		raw := o.append(make([]byte, 0, o.size+4+len(b)+1))
+		raw = binary.LittleEndian.AppendUint32(raw, uint32(len(b)))
+		r.keep(carriedBlock{append(append(raw, b...), tagEnd), o.size + 4, at})
+	}
+}
+
+func (r *Reader) keep(c carriedBlock) {
+	r.carried.blocks = append(r.carried.blocks, c)
+	r.carried.bytes += len(c.raw) + carriedSize
 }
 
 // pass passes on the blocks in front of an offset. Who reads no batches does not want them.
@@ -57,15 +71,23 @@ func (r *Reader) pass(before int64) {
 	c.blocks, c.bytes = c.blocks[n:], c.bytes-size // not moved, which would take the square of their number
 }
 
-// carry writes a block of v6 that begins with its header, behind all events so far and in the region of
-// those: no sequence point is put in front of it, which would have readers forget what it may refer to.
-func (w *Writer) carry(raw []byte) error {
+// carry writes a block behind all events so far and in the region of those: no sequence point is put
+// in front of it, which would have readers forget what it may refer to.
+func (w *Writer) carry(c *carriedBlock) error {
 	if len(w.events.b) > 0 {
 		w.flushMetadata()
-		w.blocksV6()
+		if w.v6 {
+			w.blocksV6()
+		} else {
+			w.blocksV4()
+		}
+	}
+	w.out = append(w.out, c.raw[:c.head]...)
+	if !w.v6 {
+		w.align()
 	}
 	_ = w.flushOut() // kept in w.err
-	w.hand(raw)
-	w.sequenced, w.others = false, true
+	w.hand(c.raw[c.head:])
+	w.sequenced, w.others = false, w.v6
 	return w.err
 }

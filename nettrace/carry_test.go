@@ -89,6 +89,109 @@ func TestCopyOtherBlocks(t *testing.T) {
 	}
 }
 
+// otherObject appends an object of any name, version and tag.
+func otherObject(file []byte, tag byte, version, minimum uint32, name string, contents []byte) []byte {
+	file = append(file, tag, tag, tagNull)
+	file = append(le32(le32(le32(file, version), minimum), uint32(len(name))), name...)
+	file = le32(append(file, tagEnd), uint32(len(contents)))
+	for len(file)%4 != 0 {
+		file = append(file, 0)
+	}
+	return append(append(file, contents...), tagEnd)
+}
+
+// placed lists the objects of a file of v4 that are not known: their headers and contents, between the
+// sequence points and the blocks of events where they stand.
+func placed(t testing.TB, data []byte) (list []string) {
+	t.Helper()
+	spans, kinds := objectsOf(t, data, len(magic)+len(serialMagic))
+	for i, span := range spans {
+		switch kinds[i] {
+		case kindSequencePoint, kindEvent:
+			if k := kinds[i].String(); k != "EventBlock" || len(list) == 0 || list[len(list)-1] != k { // events may fill another number of blocks
+				list = append(list, k)
+			}
+		case kindUnknown:
+			o, _ := parseObject(data[span[0]:])
+			body := (span[0] + o.size + 4 + 3) &^ 3
+			list = append(list, fmt.Sprintf("%x %x", data[span[0]:span[0]+o.size+4], data[body:span[1]]))
+		}
+	}
+	return list
+}
+
+// A copy of a file of v4 holds objects of unknown kinds, too. A copy of the copy is the same.
+func TestCopyOtherObjects(t *testing.T) {
+	for _, name := range []string{"known", "probe9.nettrace.gz"} {
+		data := unhex(t, knownV4)
+		if name != "known" {
+			data = testFile(t, name)
+		}
+		spans, kinds := objectsOf(t, data, len(magic)+len(serialMagic))
+		n := 0
+		put := func(file []byte) []byte {
+			n++
+			file = otherObject(file, tagBegin+byte(n%2), uint32(n), uint32(n/2), fmt.Sprint("Other", n%3), bytes.Repeat([]byte{byte(n), byte(n >> 8), 5}, n%5))
+			if n%3 == 0 { // two alike
+				file = otherObject(otherObject(file, tagBegin, 1, 1, "Twice", []byte("twice and twice")), tagBegin, 1, 1, "Twice", []byte("twice and twice"))
+			}
+			return file
+		}
+		file := bytes.Clone(data[:spans[0][0]])
+		for i, span := range spans {
+			if kinds[i] == kindTrace {
+				file = append(file, data[span[0]:span[1]]...)
+				continue
+			}
+			file = put(file)
+			o, _ := parseObject(data[span[0]:])
+			body := (span[0] + o.size + 4 + 3) &^ 3
+			file = otherObject(file, tagBeginPrivate, 2, 2, kinds[i].String(), data[body:span[1]-1])
+		}
+		file = append(put(file), tagNull)
+		want, r, err := read(t, file)
+		require.Equal(t, io.EOF, err)
+		require.Zero(t, r.Stats().Defects)
+		require.EqualValues(t, n+2*(n/3), r.Stats().Newer)
+		copied := copyOf(t, file)
+		got, r2, err := read(t, copied)
+		require.Equal(t, io.EOF, err)
+		require.Zero(t, r2.Stats().Defects)
+		require.Equal(t, want, got)
+		require.Equal(t, r.Stats().Newer, r2.Stats().Newer)
+		others := placed(t, file)
+		if others[len(others)-1] != "SPBlock" {
+			others = append(others, "SPBlock") // with which a copy ends
+		}
+		require.Equal(t, others, placed(t, copied))
+		require.Equal(t, copied, copyOf(t, copied), "a copy of the copy differs")
+	}
+}
+
+// An object whose name is a known one but for a byte, or that holds another one, is damage, which a
+// copy does not keep; so is one whose end is not there.
+func TestCopyDamagedObjects(t *testing.T) {
+	data := unhex(t, knownV4)
+	spans, _ := blocksOf(t, data)
+	end := data[:len(data)-1]
+	for name, file := range map[string][]byte{
+		"name":  append(otherObject(bytes.Clone(end), tagBeginPrivate, 2, 2, "StackBmock", []byte("contents")), tagNull),
+		"inner": append(otherObject(bytes.Clone(end), tagBeginPrivate, 2, 2, "Outer", data[spans[1][0]:spans[1][1]]), tagNull),
+		"cut":   otherObject(bytes.Clone(end), tagBeginPrivate, 2, 2, "Cut", []byte("contents"))[:len(end)+30],
+	} {
+		r, err := NewReader(bytes.NewReader(file), nil)
+		require.NoError(t, err)
+		var out bytes.Buffer
+		w, err := NewWriter(&out, r.Header())
+		require.NoError(t, err)
+		_ = Copy(w, r, nil)
+		require.NoError(t, w.Close())
+		assert.NotZero(t, r.Stats().Defects, name)
+		_, kinds := objectsOf(t, out.Bytes(), len(magic)+len(serialMagic))
+		assert.NotContains(t, kinds, kindUnknown, name)
+	}
+}
+
 // Blocks between events that wait for later ones stand between the same events in the copy.
 func TestCopyOtherBlocksUnsorted(t *testing.T) {
 	v6 := unhex(t, knownV6)

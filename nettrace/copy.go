@@ -14,9 +14,10 @@ import (
 // left out, numbers are given anew, so that no reader takes what damage cost for lost by the
 // recorder, and what was lost is noted in the file, for Reader.Salvage.
 //
-// Blocks of kinds that are not known, which a later version of v6 may have added, go into a copy in v6 as
-// they are: between the same events and sequence points, but where 16 MiB of them stand between events
-// that must wait for others. What they may say of places in the file, or of ids, is that of the file read.
+// Blocks of kinds that are not known, which a later version may have added, go from v4 into a copy in v4,
+// and from v6 into one in v6, as they are but for the padding of v4: between the same events and sequence
+// points, but where 16 MiB of them stand between events that must wait for others. What they may say of
+// places in the file, or of ids, is that of the file read.
 //
 // Copy returns what ended the reading, nil for a whole file, or the error of the
 // writing; it does not close w.
@@ -50,7 +51,7 @@ type Copier struct {
 
 // NewCopier returns a Copier of the events that are left in r, which must be read by ReadBatch. See Copy.
 func NewCopier(w *Writer, r *Reader, edit func(*Event) bool) *Copier {
-	r.carries = w.v6
+	r.carries = w.v6 == (r.h.Version == 6) && r.h.Version >= 4
 	return &Copier{w: w, r: r, edit: edit, region: r.region, losses: r.passedLosses, numbered: !w.v6}
 }
 
@@ -63,9 +64,10 @@ func (c *Copier) Write(b *Batch) error {
 			return err
 		}
 		for i := range v.carried {
-			if err := c.w.carry(v.carried[i].raw); err != nil {
+			if err := c.w.carry(&v.carried[i]); err != nil {
 				return err
 			}
+			v.carried[i].raw = nil // the memory of a batch is kept, and that of its blocks is not
 		}
 		for b.run < len(b.runs) && b.runs[b.run].view == i {
 			if row := &b.blk.rows[b.row]; c.plain(v, row) {

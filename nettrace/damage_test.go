@@ -305,6 +305,11 @@ func blocksOf(t testing.TB, data []byte) (spans [][2]int, kinds []blockKind) {
 		}
 		return spans, kinds
 	}
+	return objectsOf(t, data, at)
+}
+
+// objectsOf is blocksOf for a file of v4, from a block on.
+func objectsOf(t testing.TB, data []byte, at int) (spans [][2]int, kinds []blockKind) {
 	for at < len(data)-1 {
 		o, ok := parseObject(data[at:])
 		require.True(t, ok)

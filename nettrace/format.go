@@ -1,6 +1,9 @@
 package nettrace
 
-import "bytes"
+import (
+	"bytes"
+	"encoding/binary"
+)
 
 // A blockKind is a kind of block of any version; the numbers are those of v6.
 type blockKind uint8
@@ -55,16 +58,43 @@ const maxObject = 3 + 4 + 4 + 4 + len(oldTraceName) + 1
 type object struct {
 	kind    blockKind
 	name    string // of unknown kinds
+	tag     uint8
 	version int32
-	size    int // of this header
+	minimum int32 // version of who reads it
+	size    int   // of this header
+}
+
+// hit reports whether the name of an unknown kind is that of a known one but for a byte: rather than
+// a kind of its own it is a name that damage has changed.
+func (o *object) hit() bool {
+	for _, name := range [...]string{kindNames[kindEvent], kindNames[kindStack], kindNames[kindMetadata], kindNames[kindSequencePoint], kindNames[kindTrace], oldTraceName} {
+		others := 0
+		for i := 0; i < len(name) && len(name) == len(o.name); i++ {
+			if name[i] != o.name[i] {
+				others++
+			}
+		}
+		if others == 1 {
+			return true
+		}
+	}
+	return false
+}
+
+// append appends the header of an object of an unknown kind as it was read.
+func (o *object) append(dst []byte) []byte {
+	dst = append(dst, o.tag, o.tag, tagNull)
+	for _, n := range [...]uint32{uint32(o.version), uint32(o.minimum), uint32(len(o.name))} {
+		dst = binary.LittleEndian.AppendUint32(dst, n)
+	}
+	return append(append(dst, o.name...), tagEnd)
 }
 
 // parseObject reads an object header.
 func parseObject(b []byte) (o object, ok bool) {
 	c := Cursor{b: b}
 	tag, tag2, null := c.U8(), c.U8(), c.U8()
-	o.version = c.I32()
-	c.I32() // minimum reader version
+	o.tag, o.version, o.minimum = tag, c.I32(), c.I32()
 	n := c.I32()
 	if tag != tagBegin && tag != tagBeginPrivate || tag2 != tag || null != tagNull || n < 1 || int(n) > len(oldTraceName) {
 		return o, false

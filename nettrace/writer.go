@@ -184,6 +184,11 @@ func (w *Writer) object(kind blockKind, version uint32) {
 func (w *Writer) beginV4(kind blockKind, size int) {
 	w.object(kind, 2)
 	w.out = binary.LittleEndian.AppendUint32(w.out, uint32(size))
+	w.align()
+}
+
+// align pads what was written: the contents of a block of v4 begin at a multiple of 4.
+func (w *Writer) align() {
 	for (w.offset+int64(len(w.out)))%4 != 0 {
 		w.out = append(w.out, 0)
 	}
@@ -765,6 +770,14 @@ func (w *Writer) flushBlocks() {
 }
 
 func (w *Writer) flushV4() {
+	w.blocksV4()
+	if w.sinceSP >= regionV4 {
+		w.sequencePointV4()
+	}
+}
+
+// blocksV4 writes the events collected, and their stacks.
+func (w *Writer) blocksV4() {
 	if n := w.stacks.size; n > 0 {
 		w.beginV4(kindStack, listHead+n)
 		w.writeList(&w.stacks)
@@ -772,9 +785,6 @@ func (w *Writer) flushV4() {
 	}
 	w.eventBlockV4(kindEvent, &w.events)
 	w.events = blockBuffer{b: w.events.b[:0]}
-	if w.sinceSP >= regionV4 {
-		w.sequencePointV4()
-	}
 }
 
 // writeList writes the contents of a stack or label list block.
