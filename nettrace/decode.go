@@ -663,28 +663,36 @@ func (r *Reader) plainFrom(b []byte, pos int, lo, hi int64) bool {
 	return true
 }
 
-// uncompressed decodes the events of a block that has no compressed headers. No runtime writes this
-// form. Behind an event that cannot be right the events go on where others follow that are certain: each
-// header tells all of its event.
+// uncompressed decodes the events of a block that has no compressed headers.
 func (r *Reader) uncompressed(blk *block, h eventHeader, end int, whole bool) {
 	b := blk.buf[:end]
 	lo, hi := r.window(h)
 	if h.timed() {
 		lo, hi = h.min, h.max
 	}
+	r.plainEvents(b, h.size, blk.offset, "EventBlock", whole,
+		func(pos int) bool { return r.plainFrom(b, pos, lo, hi) },
+		func(e *plainHeader, pos, _ int) { r.plainRow(blk, e, pos) })
+}
+
+// plainEvents hands on the events of a block at an offset that has no compressed headers, and where each
+// begins and ends. No runtime writes this form. Behind an event that cannot be right the events go on where
+// others follow that are certain: each header tells all of its event.
+func (r *Reader) plainEvents(b []byte, from int, at int64, where string, whole bool, certain func(pos int) bool, do func(e *plainHeader, pos, next int)) {
+	end := len(b)
 	right := func(pos int) bool { // the end, or an event
 		e, ok := r.plainAt(b, pos)
 		return pos <= end && end-pos < 4 && zero(b[pos:]) || ok && r.sized(b, &e)
 	}
 	twice := false    // there are events whose sizes agree, so all of them should
 	searched := false // to the end
-	for pos := h.size; pos < end; {
+	for pos := from; pos < end; {
 		e, ok := r.plainAt(b, pos)
 		next := e.told
 		if ok && r.sized(b, &e) {
 			twice = true
 		} else {
-			for next = pos + 1; !searched && next < end && r.effort(1) && !r.plainFrom(b, next, lo, hi); {
+			for next = pos + 1; !searched && next < end && r.effort(1) && !certain(next); {
 				next++
 			}
 			if searched = searched || next == end || !r.effort(0); searched {
@@ -703,7 +711,7 @@ func (r *Reader) uncompressed(blk *block, h eventHeader, end int, whole bool) {
 					err = fmt.Errorf("%w: an event tells that it has %d bytes, and %d", ErrDamaged, e.told-pos, e.end-pos)
 				}
 				if lost := int64(next - pos); whole || next < end {
-					r.damaged(blk.offset+int64(pos), "EventBlock", err, lost)
+					r.damaged(at+int64(pos), where, err, lost)
 				} else {
 					r.stats.LostBytes += lost
 				}
@@ -711,7 +719,7 @@ func (r *Reader) uncompressed(blk *block, h eventHeader, end int, whole bool) {
 				continue
 			}
 		}
-		r.plainRow(blk, &e, pos)
+		do(&e, pos, next)
 		pos = next
 	}
 }
@@ -819,57 +827,81 @@ func (r *Reader) metadataBlock(b []byte, at int64, whole bool) {
 		}
 		return
 	}
-	c := Cursor{b: b, pos: h.size}
-	var s headerState
 	var defined []*Metadata
 	before := r.stats.Defects
-	for c.Len() > 0 {
-		start := c.pos
-		payload, pad, err := metadataEvent(&c, &s, h.compressed)
-		if err == nil && !isDefinition(payload) {
-			err = fmt.Errorf("%w: no definition of an event", ErrDamaged)
-		}
-		if err != nil {
-			next, state := r.nextDefinition(b, start, s, h.compressed)
-			if whole || next < len(b) {
-				r.damaged(at+int64(start), "MetadataBlock", err, int64(next-start))
-			}
-			c, s = Cursor{b: b, pos: next}, state
-			continue
-		}
-		m, err := parseMetadata(payload, at+int64(start))
-		c.Skip(min(pad, c.Len()))
-		if err != nil {
-			r.warn(at+int64(start), "metadata", err, int64(s.size))
-			continue
-		}
-		r.define(m)
-		defined = append(defined, m)
+	if h.compressed {
+		defined = r.compressedMetadata(b, h.size, at, whole)
+	} else {
+		defined = r.plainMetadata(b, h.size, at, whole)
 	}
 	if whole && r.stats.Defects == before {
 		r.oweMetas(defined, at)
 	}
 }
 
-// metadataEvent reads an event of a metadata block; pad bytes follow its payload.
-func metadataEvent(c *Cursor, s *headerState, compressed bool) (payload []byte, pad int, err error) {
-	if compressed {
-		err = s.next(c, false)
-	} else {
-		size := int(c.I32())
-		c.Skip(4 + 4 + 8 + 8 + 4 + 4 + 8 + 32)
-		s.size = c.U32()
-		if err = c.err; err == nil && size-76 > int(s.size) && size-80 < int(s.size) {
-			pad = size - 76 - int(s.size)
+// compressedMetadata makes the definitions known that stand in a block behind its header.
+func (r *Reader) compressedMetadata(b []byte, pos int, at int64, whole bool) (defined []*Metadata) {
+	c := Cursor{b: b, pos: pos}
+	var s headerState
+	for c.Len() > 0 {
+		start := c.pos
+		payload, err := metadataEvent(&c, &s)
+		if err == nil && !isDefinition(payload) {
+			err = errNoDefinition
+		}
+		if err != nil {
+			next, state := r.nextDefinition(b, start, s)
+			if whole || next < len(b) {
+				r.damaged(at+int64(start), "MetadataBlock", err, int64(next-start))
+			}
+			c, s = Cursor{b: b, pos: next}, state
+			continue
+		}
+		if m := r.definition(payload, at+int64(start)); m != nil {
+			defined = append(defined, m)
 		}
 	}
-	if err == nil && uint64(s.size) > uint64(c.Len()) {
+	return defined
+}
+
+// plainMetadata is compressedMetadata for a block that has no compressed headers.
+func (r *Reader) plainMetadata(b []byte, pos int, at int64, whole bool) (defined []*Metadata) {
+	r.plainEvents(b, pos, at, "MetadataBlock", whole,
+		func(pos int) bool { return r.definitionsFrom(b, pos) },
+		func(e *plainHeader, pos, next int) {
+			payload := b[e.payload:e.end]
+			if !isDefinition(payload) {
+				r.damaged(at+int64(pos), "MetadataBlock", errNoDefinition, int64(next-pos))
+			} else if m := r.definition(payload, at+int64(pos)); m != nil {
+				defined = append(defined, m)
+			}
+		})
+	return defined
+}
+
+// errNoDefinition reports an event of a metadata block that can be no definition.
+var errNoDefinition = fmt.Errorf("%w: no definition of an event", ErrDamaged)
+
+// definition makes the one of a payload known; nil if there is none.
+func (r *Reader) definition(payload []byte, at int64) *Metadata {
+	m, err := parseMetadata(payload, at)
+	if err != nil {
+		r.warn(at, "metadata", err, int64(len(payload)))
+		return nil
+	}
+	r.define(m)
+	return m
+}
+
+// metadataEvent reads an event of a metadata block with compressed headers.
+func metadataEvent(c *Cursor, s *headerState) (payload []byte, err error) {
+	if err = s.next(c, false); err == nil && uint64(s.size) > uint64(c.Len()) {
 		err = io.ErrUnexpectedEOF
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return c.Bytes(int(s.size)), pad, nil
+	return c.Bytes(int(s.size)), nil
 }
 
 // isDefinition reports whether a payload begins as that of a metadata event does: an id, the
@@ -880,19 +912,38 @@ func isDefinition(payload []byte) bool {
 	return c.err == nil && id > 0 && id < 1<<24 && (name.Len() == 0 || printable([]byte(name.String())))
 }
 
-// nextDefinition finds where definitions go on behind a damaged one: the size of each stands in
-// front of it.
-func (r *Reader) nextDefinition(b []byte, at int, s headerState, compressed bool) (int, headerState) {
-	for p := at + 1; compressed && p < len(b) && r.effort(1); p++ {
+// describes reports whether a payload is a definition and tells what all of them do.
+func describes(payload []byte) bool {
+	if len(payload) < 24 || !isDefinition(payload) {
+		return false
+	}
+	m, err := parseMetadata(payload, 0)
+	return err == nil && (m.HasFieldList || len(m.Raw) >= 22)
+}
+
+// definitionsFrom is plainFrom for definitions.
+func (r *Reader) definitionsFrom(b []byte, pos int) bool {
+	for range followEvents {
+		e, ok := r.plainAt(b, pos)
+		if !ok || !r.sized(b, &e) || !r.effort(1) || e.id != 0 || !describes(b[e.payload:e.end]) {
+			return false
+		}
+		if pos = e.told; pos == len(b) {
+			return true
+		}
+	}
+	return true
+}
+
+// nextDefinition finds where definitions with compressed headers go on behind a damaged one: the size of
+// each stands in front of it.
+func (r *Reader) nextDefinition(b []byte, at int, s headerState) (int, headerState) {
+	for p := at + 1; p < len(b) && r.effort(1); p++ {
 		if b[p]&0x80 == 0 || b[p]&0x3e != 0 { // its size, and neither thread nor stack nor ids
 			continue
 		}
 		c, t := Cursor{b: b, pos: p}, s
-		payload, _, err := metadataEvent(&c, &t, true)
-		if err != nil || len(payload) < 24 || !isDefinition(payload) {
-			continue
-		}
-		if m, err := parseMetadata(payload, 0); err == nil && m.HasFieldList || err == nil && len(m.Raw) >= 22 {
+		if payload, err := metadataEvent(&c, &t); err == nil && describes(payload) {
 			return p, s
 		}
 	}

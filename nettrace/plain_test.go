@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -152,5 +154,101 @@ func TestPlainHeadersOdd(t *testing.T) {
 		assert.ErrorIs(t, err, ErrDamaged)
 		assert.Len(t, events, 10)
 		assert.Equal(t, nextAt(data, at, n-1)-int64(at[10]), r.Stats().LostBytes)
+	}
+}
+
+// plainMetadata is a known file of v4 whose block of metadata has n definitions instead, with uncompressed
+// headers, and where each of them begins. Their payloads have different lengths; pad is what follows each.
+func plainMetadata(t testing.TB, n, pad int) (file []byte, at []int) {
+	t.Helper()
+	old := unhex(t, knownV4)
+	spans, kinds := blocksOf(t, old)
+	require.Equal(t, kindMetadata, kinds[0])
+	block := append([]byte{20, 0, 0, 0}, make([]byte, 16)...)
+	for i := range n {
+		at = append(at, len(block))
+		m := &Metadata{Provider: "Shop", EventID: i + 1, Name: strings.Repeat("e", 1+i%5) + "vent", Version: 1, Level: 4,
+			Fields: []Field{{Name: "Value", Type: TypeInt32}}, HasFieldList: true}
+		payload := appendStringUTF16(le32(nil, uint32(i+1)), m.Provider)
+		payload = append(append(payload, m.rawV4()...), make([]byte, i%2)...)
+		e := append(make([]byte, 72), le32(nil, uint32(len(payload)))...)
+		e = append(e, payload...)
+		e = append(e, zeros[:min(pad, -len(e)&3)]...)
+		block = append(append(block, le32(nil, uint32(len(e)))...), e...)
+	}
+	file = objectV4(bytes.Clone(old[:spans[0][0]]), "MetadataBlock", block)
+	start := len(file) - 1 - len(block)
+	for i, span := range spans[1:] {
+		o, _ := parseObject(old[span[0]:])
+		body := (span[0] + o.size + 4 + 3) &^ 3
+		file = objectV4(file, kinds[1+i].String(), old[body:span[1]-1])
+	}
+	return append(file, tagNull), shift(at, start)
+}
+
+// Behind a damaged definition with an uncompressed header the others are read, and that one is lost is
+// told once, with its offset.
+func TestPlainMetadataDamaged(t *testing.T) {
+	const n = 30
+	defined := func(data []byte) (names []string, told []int64, err error) {
+		r, err := NewReader(bytes.NewReader(data), &Options{Warn: func(e *FormatError) { told = append(told, e.Offset) }})
+		require.NoError(t, err)
+		_, err = describeAll(t, r)
+		for _, m := range r.Metadata() {
+			if !m.Unknown {
+				names = append(names, fmt.Sprint(m.ID, m.Provider, m.EventID, m.Name, m.Fields, m.Raw))
+			}
+		}
+		return names, told, err
+	}
+	for _, pad := range []int{0, 3} {
+		data, at := plainMetadata(t, n, pad)
+		all, told, err := defined(data)
+		require.Equal(t, io.EOF, err, "%v", told)
+		require.Len(t, all, n)
+		for _, i := range []int{2, 5, 20, n - 2, n - 1} { // the known events use the first one
+			for bit := range 32 {
+				name := fmt.Sprintf("padding %d, definition %d, bit %d", pad, i, bit)
+				hit := bytes.Clone(data)
+				flip(hit, (at[i]+76)*8+bit)
+				got, told, err := defined(hit)
+				if bit < 2 && err == io.EOF { // as much padding may be meant: definitions end with zeros
+					continue
+				}
+				require.ErrorIs(t, err, ErrDamaged, name)
+				require.Equal(t, append(slices.Clone(all[:i]), all[i+1:]...), got, name)
+				require.Equal(t, []int64{int64(at[i])}, told, name)
+
+				// The other size alone costs nothing.
+				hit = bytes.Clone(data)
+				flip(hit, at[i]*8+bit)
+				got, _, _ = defined(hit)
+				require.Equal(t, all, got, name)
+			}
+			// A whole definition of zeros.
+			hit := bytes.Clone(data)
+			clear(hit[at[i]:nextAt(data, at, i)])
+			got, told, err := defined(hit)
+			require.ErrorIs(t, err, ErrDamaged)
+			require.Equal(t, append(slices.Clone(all[:i]), all[i+1:]...), got)
+			require.Equal(t, []int64{int64(at[i])}, told)
+		}
+		// One that is none, whose sizes are right.
+		hit := bytes.Clone(data)
+		clear(hit[at[7]+80 : at[7]+90])
+		got, told, err := defined(hit)
+		require.ErrorIs(t, err, ErrDamaged)
+		require.Equal(t, append(slices.Clone(all[:7]), all[8:]...), got)
+		require.Equal(t, []int64{int64(at[7])}, told)
+
+		// A writer may have something else in the first field of each.
+		for i := range at {
+			clear(data[at[i] : at[i]+4])
+		}
+		if pad == 0 {
+			got, told, err = defined(data)
+			require.Equal(t, io.EOF, err, "%v", told)
+			require.Equal(t, all, got)
+		}
 	}
 }
