@@ -50,6 +50,10 @@ type view struct {
 // Len returns the number of events.
 func (b *Batch) Len() int { return b.n }
 
+// Carried returns how many bytes the batch holds of blocks of unknown kinds, and for each of them, until a
+// Copier has written it.
+func (b *Batch) Carried() int { return b.carried }
+
 // reset empties the batch. newest is the time of the newest event before it.
 func (b *Batch) reset(newest int64) {
 	clear(b.runs) // blocks that are too many are for the collector

@@ -162,7 +162,8 @@ func (r *Reader) leadsToOthers() bool {
 		return false
 	}
 	p, n := 4+size, 0
-	for ; n < 4; n++ {
+	end := p + largestBit
+	for ; n < 4 && p <= end; n++ {
 		b := r.src.peek(p + 4)
 		if len(b) < p+4 {
 			return false
@@ -172,8 +173,12 @@ func (r *Reader) leadsToOthers() bool {
 		}
 		p += 4 + size
 	}
-	return n > 0 && r.chainAfterV6(p, 2)
+	return n > 0 && p <= end && r.chainAfterV6(p, 2)
 }
+
+// largestBit is the most that one flipped bit changes a size by: blocks beyond need not be looked at,
+// which would have all in front of them be held.
+const largestBit = 1 << 23
 
 // chainAfterV6 reports whether blocks begin at p, n of them or all to the end of the stream.
 func (r *Reader) chainAfterV6(p, n int) bool {

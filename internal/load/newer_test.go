@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/binary"
 	"io"
+	"runtime"
+	"runtime/debug"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -64,4 +67,47 @@ func TestRewriteNewerBlocks(t *testing.T) {
 	assert.Equal(t, once.Bytes(), twice.Bytes())
 	assert.EqualValues(t, len(blocks), info.Stats.Newer)
 	assert.Equal(t, [3]int64{info.Stats.Newer, info.Stats.Events, info.Stats.PayloadBytes}, [3]int64{again.Stats.Newer, again.Stats.Events, again.Stats.PayloadBytes})
+}
+
+// However many blocks of unknown kinds follow one another, and however large each of them is, few are held
+// at one time: who reads waits for who writes.
+func TestRewriteLargeBlocks(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
+	defer debug.SetGCPercent(debug.SetGCPercent(100)) // whatever GOGC says
+	var b bytes.Buffer
+	w, err := nettrace.NewWriter(&b, &nettrace.Header{Version: 6, Frequency: 1e9, PointerSize: 8})
+	require.NoError(t, err)
+	require.NoError(t, w.Write(&nettrace.Event{Metadata: &nettrace.Metadata{Provider: "P"}, Time: 1}))
+	require.NoError(t, w.Close())
+	end := b.Len() - 4
+	block := make([]byte, 1<<24+3)
+	copy(block, []byte{0xff, 0xff, 0xff, 99})
+	const blocks = 16
+	open := func() (io.ReadCloser, error) {
+		parts := []io.Reader{bytes.NewReader(b.Bytes()[:end])}
+		for range blocks {
+			parts = append(parts, bytes.NewReader(block))
+		}
+		return io.NopCloser(io.MultiReader(append(parts, bytes.NewReader(make([]byte, 4)))...)), nil
+	}
+	var before runtime.MemStats
+	runtime.GC()
+	runtime.ReadMemStats(&before)
+	written, most := 0, uint64(0)
+	_, info, err := Rewrite(t.Context(), open, writerFunc(func(p []byte) (int, error) {
+		if len(p) >= len(block) {
+			time.Sleep(20 * time.Millisecond) // so that who reads comes as far as it may
+			var now runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&now)
+			most = max(most, now.HeapAlloc-before.HeapAlloc)
+		}
+		written += len(p)
+		return len(p), nil
+	}), &Options{}, nil)
+	require.NoError(t, err)
+	assert.EqualValues(t, blocks, info.Stats.Newer)
+	assert.Greater(t, written, blocks*len(block))
+	assert.Less(t, most, uint64(6*len(block)), "%d blocks are held", most/uint64(len(block)))
+	t.Logf("%d MB are held", most>>20)
 }

@@ -74,7 +74,9 @@ func Rewrite(ctx context.Context, open input.Opener, w io.Writer, o *Options, fi
 	c = nettrace.NewCopier(out, r, rw.edits())
 	var ended error
 	for ended == nil {
-		ended = r.ReadBatch(line.Batch(), size)
+		b := line.Batch()
+		ended = r.ReadBatch(b, size)
+		line.Weigh(b.Carried())
 		if err := line.Send(); err != nil {
 			return nil, nil, err
 		}

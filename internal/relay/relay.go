@@ -42,6 +42,8 @@ type line struct {
 	todo  chan *parcel // to the workers; nil without work
 	order chan *parcel // to who takes; nil on one processor
 	held  *parcel      // that the caller fills
+	idle  []*parcel    // that he has back
+	heavy int          // what those hold that he has not back, see Weigh
 	wait  sync.WaitGroup
 
 	guard
@@ -111,6 +113,7 @@ func (g *guard) tell() {
 type parcel struct {
 	batch any
 	ready chan struct{} // told when the work is done
+	heavy int
 }
 
 // New returns a Line. work, which may be nil, is called for several batches at once and
@@ -141,7 +144,7 @@ func (l *line) start() {
 	}
 	l.free = make(chan *parcel, parcels)
 	for range parcels {
-		l.free <- &parcel{l.batch(), make(chan struct{}, 1)}
+		l.free <- &parcel{batch: l.batch(), ready: make(chan struct{}, 1)}
 	}
 	l.order = make(chan *parcel, parcels)
 	if l.work != nil {
@@ -202,9 +205,26 @@ func (l *line) hold() *parcel {
 	case l.closed:
 		l.held = &parcel{batch: l.batch()}
 	default:
-		l.held = <-l.free
+		for len(l.idle) == 0 || l.heavy > mostHeavy {
+			p := <-l.free
+			l.idle, l.heavy, p.heavy = append(l.idle, p), l.heavy-p.heavy, 0
+		}
+		last := len(l.idle) - 1
+		l.held, l.idle = l.idle[last], l.idle[:last]
 	}
 	return l.held
+}
+
+// mostHeavy is how many bytes of Weigh may be on their way where another batch is filled.
+const mostHeavy = 4 << 20
+
+// Weigh says that the batch that Batch returns holds so many bytes beside the memory that is used again,
+// and does no more when it was taken. While more than some MB of these are on their way, Batch waits.
+func (l *line) Weigh(bytes int) {
+	p := l.hold()
+	if l.order != nil && !l.closed {
+		l.heavy, p.heavy = l.heavy+bytes-p.heavy, bytes
+	}
 }
 
 // Send hands on the batch that Batch returns. It returns the error that take has returned

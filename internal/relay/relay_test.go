@@ -219,3 +219,44 @@ func TestShares(t *testing.T) {
 		})
 	}
 }
+
+// TestWeigh sends batches of which some are heavy: few of those are on their way at one time, in
+// order, also where they are not taken any more.
+func TestWeigh(t *testing.T) {
+	enough := errors.New("enough")
+	for _, n := range []int{1, 2, 4} {
+		onProcessors(t, n, func(t *testing.T) {
+			var out atomic.Int64 // bytes on their way
+			last, most := 0, int64(0)
+			l := New(nil, func(b *[2]int) error {
+				time.Sleep(time.Millisecond)
+				assert.Equal(t, last+1, b[0])
+				last = b[0]
+				out.Add(-int64(b[1]))
+				if last == 90 {
+					return enough
+				}
+				return nil
+			})
+			for i := 1; ; i++ {
+				b := l.Batch()
+				*b = [2]int{i, mostHeavy / 3}
+				if i%10 == 0 {
+					b[1] = 2 * mostHeavy
+				}
+				l.Weigh(1) // what was said before does not count
+				l.Weigh(b[1])
+				most = max(most, out.Add(int64(b[1])))
+				if l.Send() != nil {
+					break
+				}
+			}
+			assert.ErrorIs(t, l.Close(), enough)
+			assert.Equal(t, 90, last)
+			if n > 1 {
+				assert.GreaterOrEqual(t, most, int64(2*mostHeavy))
+			}
+			assert.LessOrEqual(t, most, int64(4*mostHeavy))
+		})
+	}
+}
