@@ -14,6 +14,7 @@ import (
 	"github.com/tracefix/tracefix/internal/compare"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/output"
+	"github.com/tracefix/tracefix/internal/report"
 )
 
 var compareFormats = output.Formats{
@@ -151,11 +152,11 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return usage(err)
 	}
 	defer out.Close()
-	before, harmA, err := c.read(ctx, std, c.Before)
+	before, damageBefore, err := c.read(ctx, std, c.Before)
 	if err != nil {
 		return err
 	}
-	after, harmB, err := c.read(ctx, std, c.After)
+	after, damageAfter, err := c.read(ctx, std, c.After)
 	if err != nil {
 		return err
 	}
@@ -185,34 +186,44 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	}
 	if !cli.Quiet {
 		say(std.err, fmt.Sprintf("%s -> %s: %s", c.Before, c.After, res.Summary()))
+		tellDamage(std.err, before, damageBefore)
+		tellDamage(std.err, after, damageAfter)
 	}
-	if harmA+harmB > 0 {
+	if before.Damages+after.Damages > 0 {
 		return damaged{errors.New("a trace is damaged")}
 	}
 	return nil
 }
 
-// read reads one side and counts its defects.
-func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compare.Trace, int, error) {
+// tellDamage lists the first of the places at which a side is damaged.
+func tellDamage(w io.Writer, t *compare.Trace, places []report.Damage) {
+	if t.Damages > 0 {
+		say(w, fmt.Sprintf("%s: damaged in %s place%s, what could be saved was compared", t.Name, report.Count(t.Damages), report.Plural(t.Damages)))
+		printDamage(w, places, t.Damages)
+	}
+}
+
+// read reads one side. It returns the first of its defects, too.
+func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compare.Trace, []report.Damage, error) {
 	in, err := input.Open(ctx, name, &input.Options{Stdin: std.in})
 	if errors.As(err, &input.FolderError{}) {
 		err = fmt.Errorf("%s: is a folder; `tracefix batch compare` compares two that batches wrote", name)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	defer in.Close()
 	if in.Kind == input.Unknown {
-		return nil, 0, in.NotATrace()
+		return nil, nil, in.NotATrace()
 	}
 	if !door.FromInput(in).Timed() && (c.From != 0 || c.To != 0) {
-		return nil, 0, command.Untimed(in)
+		return nil, nil, command.Untimed(in)
 	}
 	harm := 0
-	var first door.Damage
+	var places []report.Damage
 	o := compare.Options{Raw: c.Raw, Warn: func(d door.Damage) {
-		if harm++; harm == 1 {
-			first = d
+		if harm++; len(places) < report.MaxDamages {
+			places = append(places, report.Damage{Offset: d.Offset, Where: d.Where, What: d.What})
 		}
 	}}
 	o.Select.Processes, o.Select.Threads, o.Select.Frame = c.Process, c.Thread, c.Frame
@@ -220,19 +231,20 @@ func (c *CompareCmd) read(ctx context.Context, std streams, name string) (*compa
 	o.Select.From, o.Select.To = int64(c.From), int64(c.To)
 	t, err := compare.Read(ctx, door.FromInput(in), name, o)
 	if in.Mend(ctx) {
-		harm = 0
+		harm, places = 0, nil
 		t, err = compare.Read(ctx, door.FromInput(in), name, o)
 	}
 	if err != nil {
-		return nil, 0, err
+		return nil, nil, err
 	}
 	if t.Empty(&o.Select) && !o.Select.IsZero() {
-		return nil, 0, fmt.Errorf("%s: %s", name, command.DropAll(ctx, in, c.WhoFlags, c.TimeFlags, c.WorkFlags))
+		return nil, nil, fmt.Errorf("%s: %s", name, command.DropAll(ctx, in, c.WhoFlags, c.TimeFlags, c.WorkFlags))
 	}
 	if harm > 0 && c.Strict {
-		return nil, 0, fmt.Errorf("%s: offset %d: %s: %s", name, first.Offset, first.Where, first.What)
+		return nil, nil, fmt.Errorf("%s: offset %d: %s: %s", name, places[0].Offset, places[0].Where, places[0].What)
 	}
-	return t, harm, nil
+	t.Damages = harm
+	return t, places, nil
 }
 
 func (c *CompareCmd) write(w io.Writer, res *compare.Result, format string, width int) error {

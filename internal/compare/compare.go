@@ -31,6 +31,8 @@ type Result struct {
 	Counters   []Named    `json:"counters"` // means; of what grows, by how much in a second
 	// NotCompared are the kinds that one of the traces did not record.
 	NotCompared []NotCompared `json:"not_compared,omitempty"`
+	// Damages are the places at which the two files are damaged, if any is: what is missing seems to be less.
+	Damages []int `json:"damages,omitempty"`
 
 	a, b *costs
 	few  map[string][]string // names of a kind that one of the traces has too little of
@@ -52,6 +54,9 @@ func Traces(before, after *Trace) *Result {
 	n := &names{ids: map[string]int{}}
 	a, b := newCosts(before, n), newCosts(after, n)
 	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{before.Requests.Len(), after.Requests.Len()}, Seconds: [2]float64{before.seconds(), after.seconds()}, a: a, b: b}
+	if before.Damages+after.Damages > 0 {
+		r.Damages = []int{before.Damages, after.Damages}
+	}
 	var all profile.Selection
 	r.bare = before.Empty(&all) && after.Empty(&all)
 	switch was, is := before.Profile.Meta.Untyped, after.Profile.Meta.Untyped; {

@@ -35,6 +35,7 @@ type Trace struct {
 	Profile  *profile.Profile
 	Requests *Requests
 	GC       []collection
+	Damages  int // places at which its file is damaged
 	// Counters are the values of each counter by its name, as events.SeriesNames has it: what a gauge
 	// showed and an up-down counter stood at, the mean of what a histogram measured in an interval,
 	// and what others grew by in a second. Quantiles of a histogram stand beside it: "latency p95".

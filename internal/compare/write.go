@@ -189,6 +189,11 @@ func (r *Result) verdict() (v []string) {
 	if r.lastUnlike() {
 		v = append([]string{fmt.Sprintf("The traces last %s and %s: unless both did the same work, totals are not comparable.", lasts(r.Seconds[0]), lasts(r.Seconds[1]))}, v...)
 	}
+	for i, n := range r.Damages {
+		if n > 0 {
+			v = append(v, fmt.Sprintf("Places at which %s is damaged: %d. What could be saved of it is compared.", [2]string{r.Before, r.After}[i], n))
+		}
+	}
 	if r.untyped != "" {
 		v = append(v, fmt.Sprintf("The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped))
 	}
