@@ -138,6 +138,9 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err := c.TimeFlags.Check(); err != nil {
 		return usage(err)
 	}
+	if err := stdinOnce([]string{c.Before, c.After}); err != nil {
+		return err
+	}
 	name := c.Out
 	if name == "" {
 		name = "-"

@@ -103,6 +103,9 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 	if len(names) > 1 && c.Out != "" {
 		return usage(fmt.Errorf("-o names one output, but there are %d inputs; leave it out, or use `tracefix batch IN... -o DIR`", len(names)))
 	}
+	if err := stdinOnce(names); err != nil {
+		return err
+	}
 	run := traceRun{
 		cli: cli, std: std, row: c.row, job: c.Job[0].(command.Job),
 		opts: command.Options{
@@ -150,6 +153,14 @@ func (c *traceFlags) each(ctx context.Context, cli *CLI, std streams, names []st
 	}
 	if anyDamaged {
 		return damaged{errors.New("damaged")}
+	}
+	return nil
+}
+
+// stdinOnce refuses a second input that is standard input: nothing is left of it then.
+func stdinOnce(names []string) error {
+	if i := slices.Index(names, "-"); i >= 0 && slices.Contains(names[i+1:], "-") {
+		return usage(errors.New("-: standard input can be read once; name a file for one of both"))
 	}
 	return nil
 }

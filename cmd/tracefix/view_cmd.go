@@ -41,6 +41,9 @@ func (c *ViewCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if info, err := os.Stat(c.In); err == nil && info.IsDir() {
 		return c.serve(ctx, cli, std)
 	}
+	if err := output.CheckPacking(c.Out); err != nil {
+		return usage(err)
+	}
 	if _, err := pages.Resolve("", c.Out, "html"); err != nil {
 		base, _ := output.TrimCompression(c.Out)
 		return usage(fmt.Errorf("%s: view writes a page, whose name ends in .html or .htm, and not %s; `tracefix repair IN -o OUT` writes other formats", c.Out, filepath.Ext(base)))

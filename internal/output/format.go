@@ -65,6 +65,9 @@ func (f Formats) Of(name string) (format *Format, ext string) {
 // otherwise, which holds for names without one and for standard output. An extension that
 // asks for nothing known is refused: the file would not be what its name says.
 func (f Formats) Resolve(flag, out, otherwise string) (string, error) {
+	if err := CheckPacking(out); err != nil {
+		return "", err
+	}
 	if flag != "" {
 		format := f.Lookup(flag)
 		if format == nil {
@@ -88,6 +91,16 @@ func (f Formats) Resolve(flag, out, otherwise string) (string, error) {
 		known = append(known, x.Extensions...)
 	}
 	return "", fmt.Errorf("%s: the extension %s names no format; use one of %s, or --format%s", out, ext, strings.Join(known, " "), text.DidYouMean(ext, known))
+}
+
+// CheckPacking refuses the name of an output that ends as that of a file which is packed as no output
+// is: it would not be what its name says.
+func CheckPacking(name string) error {
+	switch _, end := TrimCompression(name); strings.ToLower(end) {
+	case ".bz2", ".zip":
+		return fmt.Errorf("%s: an output is packed as .gz or .zst, and not as %s; name another one", name, strings.ToLower(end))
+	}
+	return nil
 }
 
 // TrimCompression splits the end that names a compression off a name.

@@ -47,6 +47,7 @@ func advice(err error) string {
 		{112, spaceAdvice, "windows"}, // ERROR_DISK_FULL
 		{39, spaceAdvice, "windows"},  // ERROR_HANDLE_DISK_FULL
 		{syscall.EFBIG, "name a place that takes files of that size", ""},
+		{syscall.EPIPE, "who reads it has ended: have it read to the end", ""},
 		{syscall.ENAMETOOLONG, "give it a shorter name", ""},
 		{206, "give it a shorter name", "windows"},                                     // ERROR_FILENAME_EXCED_RANGE
 		{123, `give it a name without any of <>:"|?* that is not too long`, "windows"}, // ERROR_INVALID_NAME
@@ -333,7 +334,7 @@ func Check(name string, o *Options) error {
 		return placeError(name, err)
 	}
 	if st, err := os.Stat(filepath.Dir(name)); err != nil {
-		return fmt.Errorf("%s: the folder %s does not exist", name, filepath.Dir(name))
+		return fmt.Errorf("%s: the folder %s does not exist; make it, or name another place", name, filepath.Dir(name))
 	} else if !st.IsDir() {
 		return fmt.Errorf("%s: %s is not a folder", name, filepath.Dir(name))
 	}

@@ -206,6 +206,7 @@ func TestAdvice(t *testing.T) {
 	for err, want := range map[error]string{
 		&os.PathError{Op: "write", Path: "/x/.a.tracefix-1", Err: syscall.ENOSPC}:      "a.json: cannot be written: " + syscall.ENOSPC.Error() + "; free space there, or name another place",
 		&os.PathError{Op: "open", Path: "/x/.a.tracefix-1", Err: syscall.ENAMETOOLONG}: "a.json: cannot be written: " + syscall.ENAMETOOLONG.Error() + "; give it a shorter name",
+		&os.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.EPIPE}:            "a.json: cannot be written: " + syscall.EPIPE.Error() + "; who reads it has ended: have it read to the end",
 		&os.PathError{Op: "open", Path: "/x/.a.tracefix-1", Err: syscall.EACCES}:       "a.json: cannot be written: " + syscall.EACCES.Error() + "; name a place that can be, or change its permissions",
 	} {
 		assert.EqualError(t, placeError("a.json", err), want)
