@@ -75,9 +75,10 @@ demo:
 # flows that nothing was handed to, and task events in code that inlines, 35, most of it alignment; requests without ids
 # that gave up, and whose answer it was, 35; answers that cut stacks contest, and a faster search, 25, most of it
 # alignment; how long the recorder took for a stack 55; blocks that nobody knows and what goes on behind a broken event, names
-# however escaped, ids of processes and votes on trial 60, half of it alignment. The path of the checkout makes 4 KB of difference.
+# however escaped, ids of processes and votes on trial 60, half of it alignment; objects of v4 that nobody knows, definitions
+# with plain headers, large blocks in copies and damage in comparisons 25, most of it alignment. The path of the checkout makes 4 KB of difference.
 size: build
-	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 31640000 ]
+	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 31665000 ]
 
 # What a release holds beside the programs: man page (with version and date of the commit), completions, licences.
 extras:
