@@ -25,6 +25,11 @@ func FuzzReader(f *testing.F) {
 	}
 	known := unhex(f, knownV6)
 	f.Add(append(blockV6(blockV6(known[:len(known)-4:len(known)-4], 99, []byte("other")), 9, nil), known[len(known)-4:]...))
+	old := unhex(f, knownV4)
+	objects := otherObject(otherObject(bytes.Clone(old[:len(old)-1]), tagBegin, 1, 0, "Twice", []byte("contents")), tagBegin, 1, 0, "Twice", []byte("contents"))
+	f.Add(append(otherObject(objects, tagBeginPrivate, 2, 2, "Empty", nil), tagNull))
+	definitions, _ := plainMetadata(f, 5, 3)
+	f.Add(definitions)
 	f.Fuzz(func(t *testing.T, data []byte) {
 		events, r, err := read(t, data)
 		if r == nil {
