@@ -50,8 +50,8 @@ type view struct {
 // Len returns the number of events.
 func (b *Batch) Len() int { return b.n }
 
-// Carried returns how many bytes the batch holds of blocks of unknown kinds, and for each of them, until a
-// Copier has written it.
+// Carried returns how many bytes the batch holds of blocks of unknown kinds, and for each of them,
+// until a Copier has written it.
 func (b *Batch) Carried() int { return b.carried }
 
 // reset empties the batch. newest is the time of the newest event before it.

@@ -71,8 +71,8 @@ func (r *Reader) pass(before int64) {
 	c.blocks, c.bytes = c.blocks[n:], c.bytes-size // not moved, which would take the square of their number
 }
 
-// carry writes a block behind all events so far and in the region of those: no sequence point is put
-// in front of it, which would have readers forget what it may refer to.
+// carry writes a block behind all events so far and in the region of those: no sequence point is
+// put in front of it, which would have readers forget what it may refer to.
 func (w *Writer) carry(c *carriedBlock) error {
 	if len(w.events.b) > 0 {
 		w.flushMetadata()

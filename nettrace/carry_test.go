@@ -100,8 +100,8 @@ func otherObject(file []byte, tag byte, version, minimum uint32, name string, co
 	return append(append(file, contents...), tagEnd)
 }
 
-// placed lists the objects of a file of v4 that are not known: their headers and contents, between the
-// sequence points and the blocks of events where they stand.
+// placed lists the objects of a file of v4 that are not known: their headers and contents, between
+// the sequence points and the blocks of events where they stand.
 func placed(t testing.TB, data []byte) (list []string) {
 	t.Helper()
 	spans, kinds := objectsOf(t, data, len(magic)+len(serialMagic))

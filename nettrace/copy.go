@@ -5,22 +5,22 @@ import (
 	"io"
 )
 
-// Copy writes all events that are left in r, with sequence points where r has
-// them, so that lost events are told at the same places; v4 events keep their
-// sequence numbers. edit may change an event before it is written, or drop it by
-// returning false, from where on numbers are given anew; nil copies all.
+// Copy writes all events that are left in r, with sequence points where r has them, so that lost
+// events are told at the same places; v4 events keep their sequence numbers. edit may change an
+// event before it is written, or drop it by returning false, from where on numbers are given anew;
+// nil copies all.
 //
-// Of a damaged file Copy makes a clean one: events that are not whole (see Event.Whole) are
-// left out, numbers are given anew, so that no reader takes what damage cost for lost by the
-// recorder, and what was lost is noted in the file, for Reader.Salvage.
+// Of a damaged file Copy makes a clean one: events that are not whole (see Event.Whole) are left
+// out, numbers are given anew, so that no reader takes what damage cost for lost by the recorder,
+// and what was lost is noted in the file, for Reader.Salvage.
 //
-// Blocks of kinds that are not known, which a later version may have added, go from v4 into a copy in v4,
-// and from v6 into one in v6, as they are but for the padding of v4: between the same events and sequence
-// points, but where 16 MiB of them stand between events that must wait for others. What they may say of
-// places in the file, or of ids, is that of the file read.
+// Blocks of kinds that are not known, which a later version may have added, go from v4 into a copy
+// in v4, and from v6 into one in v6, as they are but for the padding of v4: between the same events
+// and sequence points, but where 16 MiB of them stand between events that must wait for others.
+// What they may say of places in the file, or of ids, is that of the file read.
 //
-// Copy returns what ended the reading, nil for a whole file, or the error of the
-// writing; it does not close w.
+// Copy returns what ended the reading, nil for a whole file, or the error of the writing; it does
+// not close w.
 func Copy(w *Writer, r *Reader, edit func(*Event) bool) error {
 	const events = 32 // at a time: so few stay in the first cache of a processor
 	c := NewCopier(w, r, edit)

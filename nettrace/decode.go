@@ -675,9 +675,9 @@ func (r *Reader) uncompressed(blk *block, h eventHeader, end int, whole bool) {
 		func(e *plainHeader, pos, _ int) { r.plainRow(blk, e, pos) })
 }
 
-// plainEvents hands on the events of a block at an offset that has no compressed headers, and where each
-// begins and ends. No runtime writes this form. Behind an event that cannot be right the events go on where
-// others follow that are certain: each header tells all of its event.
+// plainEvents hands on the events of a block at an offset that has no compressed headers, and where
+// each begins and ends. No runtime writes this form. Behind an event that cannot be right the
+// events go on where others follow that are certain: each header tells all of its event.
 func (r *Reader) plainEvents(b []byte, from int, at int64, where string, whole bool, certain func(pos int) bool, do func(e *plainHeader, pos, next int)) {
 	end := len(b)
 	right := func(pos int) bool { // the end, or an event
@@ -935,8 +935,8 @@ func (r *Reader) definitionsFrom(b []byte, pos int) bool {
 	return true
 }
 
-// nextDefinition finds where definitions with compressed headers go on behind a damaged one: the size of
-// each stands in front of it.
+// nextDefinition finds where definitions with compressed headers go on behind a damaged one: the
+// size of each stands in front of it.
 func (r *Reader) nextDefinition(b []byte, at int, s headerState) (int, headerState) {
 	for p := at + 1; p < len(b) && r.effort(1); p++ {
 		if b[p]&0x80 == 0 || b[p]&0x3e != 0 { // its size, and neither thread nor stack nor ids

@@ -157,8 +157,9 @@ func TestPlainHeadersOdd(t *testing.T) {
 	}
 }
 
-// plainMetadata is a known file of v4 whose block of metadata has n definitions instead, with uncompressed
-// headers, and where each of them begins. Their payloads have different lengths; pad is what follows each.
+// plainMetadata is a known file of v4 whose block of metadata has n definitions instead, with
+// uncompressed headers, and where each of them begins. Their payloads have different lengths; pad
+// is what follows each.
 func plainMetadata(t testing.TB, n, pad int) (file []byte, at []int) {
 	t.Helper()
 	old := unhex(t, knownV4)
@@ -186,8 +187,8 @@ func plainMetadata(t testing.TB, n, pad int) (file []byte, at []int) {
 	return append(file, tagNull), shift(at, start)
 }
 
-// Behind a damaged definition with an uncompressed header the others are read, and that one is lost is
-// told once, with its offset.
+// Behind a damaged definition with an uncompressed header the others are read, and that one is lost
+// is told once, with its offset.
 func TestPlainMetadataDamaged(t *testing.T) {
 	const n = 30
 	defined := func(data []byte) (names []string, told []int64, err error) {

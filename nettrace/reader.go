@@ -62,9 +62,9 @@ type Stats struct {
 	MaxBuffered    int    // most bytes of event blocks held at one time
 	Defects        int64  // what Options.Warn was told, or would have been
 	LostBytes      int64  // skipped because of damage
-	// Newer counts what later versions may have added, and is passed over: blocks of v4 and v6 of kinds
-	// that are not known, and in a file of a later minor version of v6 items of rows and lists.
-	// NewerOffset is that of the first.
+	// Newer counts what later versions may have added, and is passed over: blocks of v4 and v6 of
+	// kinds that are not known, and in a file of a later minor version of v6 items of rows and
+	// lists. NewerOffset is that of the first.
 	Newer       int64
 	NewerOffset int64
 	// Ended is set once the mark that ends a trace was read.

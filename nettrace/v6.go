@@ -176,8 +176,8 @@ func (r *Reader) leadsToOthers() bool {
 	return n > 0 && p <= end && r.chainAfterV6(p, 2)
 }
 
-// largestBit is the most that one flipped bit changes a size by: blocks beyond need not be looked at,
-// which would have all in front of them be held.
+// largestBit is the most that one flipped bit changes a size by: blocks beyond need not be looked
+// at, which would have all in front of them be held.
 const largestBit = 1 << 23
 
 // chainAfterV6 reports whether blocks begin at p, n of them or all to the end of the stream.

@@ -31,7 +31,8 @@ type Result struct {
 	Counters   []Named    `json:"counters"` // means; of what grows, by how much in a second
 	// NotCompared are the kinds that one of the traces did not record.
 	NotCompared []NotCompared `json:"not_compared,omitempty"`
-	// Damages are the places at which the two files are damaged, if any is: what is missing seems to be less.
+	// Damages are the places at which the two files are damaged, if any is: what is missing seems
+	// to be less.
 	Damages []int `json:"damages,omitempty"`
 
 	a, b *costs

@@ -69,8 +69,8 @@ func TestRewriteNewerBlocks(t *testing.T) {
 	assert.Equal(t, [3]int64{info.Stats.Newer, info.Stats.Events, info.Stats.PayloadBytes}, [3]int64{again.Stats.Newer, again.Stats.Events, again.Stats.PayloadBytes})
 }
 
-// However many blocks of unknown kinds follow one another, and however large each of them is, few are held
-// at one time: who reads waits for who writes.
+// However many blocks of unknown kinds follow one another, and however large each of them is, few
+// are held at one time: who reads waits for who writes.
 func TestRewriteLargeBlocks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // whatever GOGC says

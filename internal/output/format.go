@@ -93,8 +93,8 @@ func (f Formats) Resolve(flag, out, otherwise string) (string, error) {
 	return "", fmt.Errorf("%s: the extension %s names no format; use one of %s, or --format%s", out, ext, strings.Join(known, " "), text.DidYouMean(ext, known))
 }
 
-// CheckPacking refuses the name of an output that ends as that of a file which is packed as no output
-// is: it would not be what its name says.
+// CheckPacking refuses the name of an output that ends as that of a file which is packed as no
+// output is: it would not be what its name says.
 func CheckPacking(name string) error {
 	switch _, end := TrimCompression(name); strings.ToLower(end) {
 	case ".bz2", ".zip":

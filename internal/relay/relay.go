@@ -218,8 +218,9 @@ func (l *line) hold() *parcel {
 // mostHeavy is how many bytes of Weigh may be on their way where another batch is filled.
 const mostHeavy = 4 << 20
 
-// Weigh says that the batch that Batch returns holds so many bytes beside the memory that is used again,
-// and does no more when it was taken. While more than some MB of these are on their way, Batch waits.
+// Weigh says that the batch that Batch returns holds so many bytes beside the memory that is used
+// again, and does no more when it was taken. While more than some MB of these are on their way,
+// Batch waits.
 func (l *line) Weigh(bytes int) {
 	p := l.hold()
 	if l.order != nil && !l.closed {

@@ -136,8 +136,8 @@ func (r *Index) Name(p *profile.Profile) error {
 	return r.log.Err()
 }
 
-// name notes which of some requests an activity is. No other one of its process has begun with its id
-// at its time; of those whose start is not in the trace there may be several.
+// name notes which of some requests an activity is. No other one of its process has begun with its
+// id at its time; of those whose start is not in the trace there may be several.
 func (r *Index) name(p *profile.Profile, i int32, a *profile.Activity, some map[requestKey]requestRow) {
 	k := requestKey{a.Process, a.ID, a.Start}
 	if x, ok := some[k]; ok {
