@@ -168,7 +168,7 @@ func TestCopyOtherObjects(t *testing.T) {
 	}
 }
 
-// An object whose name is a known one but for a byte, or that holds another one, is damage, which a
+// An object whose name is a known one but for some bytes, or that holds another one, is damage, which a
 // copy does not keep; so is one whose end is not there.
 func TestCopyDamagedObjects(t *testing.T) {
 	data := unhex(t, knownV4)
@@ -176,6 +176,7 @@ func TestCopyDamagedObjects(t *testing.T) {
 	end := data[:len(data)-1]
 	for name, file := range map[string][]byte{
 		"name":  append(otherObject(bytes.Clone(end), tagBeginPrivate, 2, 2, "StackBmock", []byte("contents")), tagNull),
+		"names": append(otherObject(bytes.Clone(end), tagBeginPrivate, 2, 2, "StxckBmock", []byte("contents")), tagNull),
 		"inner": append(otherObject(bytes.Clone(end), tagBeginPrivate, 2, 2, "Outer", data[spans[1][0]:spans[1][1]]), tagNull),
 		"cut":   otherObject(bytes.Clone(end), tagBeginPrivate, 2, 2, "Cut", []byte("contents"))[:len(end)+30],
 	} {

@@ -64,8 +64,8 @@ type object struct {
 	size    int   // of this header
 }
 
-// hit reports whether the name of an unknown kind is that of a known one but for a byte: rather
-// than a kind of its own it is a name that damage has changed.
+// hit reports whether the name of an unknown kind is that of a known one but for a quarter of its
+// bytes: rather than a kind of its own it is a name that damage has changed.
 func (o *object) hit() bool {
 	for _, name := range [...]string{kindNames[kindEvent], kindNames[kindStack], kindNames[kindMetadata], kindNames[kindSequencePoint], kindNames[kindTrace], oldTraceName} {
 		others := 0
@@ -74,7 +74,7 @@ func (o *object) hit() bool {
 				others++
 			}
 		}
-		if others == 1 {
+		if others > 0 && others <= len(name)/4 {
 			return true
 		}
 	}
