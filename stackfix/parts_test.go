@@ -74,6 +74,29 @@ func TestMiddlewares(t *testing.T) {
 	assert.Greater(t, 10*restored, missing, "of %d bridged stacks, %d frames are missing", res.Stats.How[Bridge], missing)
 }
 
+// TestRepeatsTooFar holds that callers above what was recorded may be more than that, or the same
+// methods again, but not both.
+func TestRepeatsTooFar(t *testing.T) {
+	for name, x := range map[string]struct {
+		above, recorded []FrameID
+		want            bool
+	}{
+		"nothing":             {nil, []FrameID{80, 90}, false},
+		"as many, again":      {[]FrameID{80, 90}, []FrameID{80, 90}, false},
+		"more, others":        {[]FrameID{10, 20, 10, 20, 30}, []FrameID{80, 90}, false},
+		"more, again":         {[]FrameID{10, 80, 20}, []FrameID{80, 90}, true},
+		"more, from another":  {[]FrameID{10, 81, 20}, []FrameID{80, 90}, true}, // call site of the method
+		"no more than itself": {[]FrameID{10, 10}, []FrameID{90}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := stacks.NewTree()
+			whole, recorded := tree.Add(slices.Concat(x.above, x.recorded)...), tree.Add(x.recorded...)
+			c := newEngine(tree, site{}, Options{Bridge: testBridge}).newConsensus(&world{})
+			assert.Equal(t, x.want, c.repeatsTooFar(recorded, whole))
+		})
+	}
+}
+
 // TestLongContext holds that a stack which begins with what comes again in others is whole where
 // all that hold more of it show the same.
 func TestLongContext(t *testing.T) {
