@@ -254,7 +254,7 @@ func TestManyDamages(t *testing.T) {
 			events := append(bytes.Clone(blockHeader), bytes.Repeat([]byte{0x10, 0, 1, 0x10, 0, 2}, n/2)...)
 			return blockV6(blockV6(bytes.Clone(v6), kindLabelList, lists), kindEvent, events)
 		}},
-		"events of v2 that claim to be large": {20000, func(n int) []byte {
+		"events of v2 that claim to be large": {8000, func(n int) []byte {
 			file := append([]byte(serialMagic), tagBegin, tagBegin, tagNull)
 			file = append(le32(le32(le32(file, 2), 0), 5), "Trace\x06"...)
 			file = append(file, make([]byte, 36)...)
