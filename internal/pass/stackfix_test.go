@@ -1,13 +1,18 @@
 package pass
 
 import (
+	"context"
 	"fmt"
+	"io"
+	"os"
 	"runtime"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"github.com/tracefix/tracefix/internal/load"
+	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -227,4 +232,35 @@ func TestDropEvidenceKeepsRepairsWithTheirSamples(t *testing.T) {
 	p.DropEvidence()
 	assert.Equal(t, before, rows())
 	assert.Equal(t, 400, th.Samples.Len())
+}
+
+// How many turns of a recursion are missing is not made up: a serializer that calls itself, of which
+// 100 frames were recorded, has not been given 250 more of the same.
+func TestTurnsAreNotMadeUp(t *testing.T) {
+	path := tracetest.Corpus(t, "dotnet10", "web.nettrace")
+	p, _, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return os.Open(path) }, &load.Options{Evidence: true})
+	require.NoError(t, err)
+	FixStacks(p, DefaultConfidence)
+	behind := 0 // stacks that have frames behind the bridge
+	for _, th := range p.Threads {
+		for r := range th.Repairs.All() {
+			if r.Above > 0 {
+				behind++
+			}
+			if recorded := p.Table.Tree.Depth(r.Recorded); r.Above > recorded {
+				own := map[profile.MethodID]bool{}
+				for s := r.Recorded; s != 0; s = p.Table.Tree.Parent(s) {
+					own[p.Table.Method(p.Table.Tree.Frame(s))] = true
+				}
+				c := th.Samples.Cursor()
+				c.Seek(r.Index)
+				sample, _ := c.Next()
+				fixed := p.Table.Tree.AppendFrames(nil, sample.Stack)
+				for _, f := range fixed[len(fixed)-recorded-r.Above : len(fixed)-recorded] {
+					require.False(t, own[p.Table.Method(f)], "sample %d of thread %d, %d frames", r.Index, th.TID, r.Above)
+				}
+			}
+		}
+	}
+	assert.Greater(t, behind, 20)
 }
