@@ -75,18 +75,29 @@ func TestMiddlewares(t *testing.T) {
 }
 
 // TestRepeatsTooFar holds that callers above what was recorded may be more than that, or the same
-// methods again, but not both.
+// methods again, but not both; and not many of the same where few methods were recorded.
 func TestRepeatsTooFar(t *testing.T) {
+	methods := func(from, n FrameID) (fs []FrameID) {
+		for m := range n {
+			fs = append(fs, 4*(from+m))
+		}
+		return fs
+	}
+	many, few := methods(100, fewMethods), methods(100, fewMethods-1)
+	others := methods(200, 2*innerSites)
 	for name, x := range map[string]struct {
 		above, recorded []FrameID
 		want            bool
 	}{
-		"nothing":             {nil, []FrameID{80, 90}, false},
-		"as many, again":      {[]FrameID{80, 90}, []FrameID{80, 90}, false},
-		"more, others":        {[]FrameID{10, 20, 10, 20, 30}, []FrameID{80, 90}, false},
-		"more, again":         {[]FrameID{10, 80, 20}, []FrameID{80, 90}, true},
-		"more, from another":  {[]FrameID{10, 81, 20}, []FrameID{80, 90}, true}, // call site of the method
-		"no more than itself": {[]FrameID{10, 10}, []FrameID{90}, false},
+		"nothing":                       {nil, few, false},
+		"few methods, others":           {others, few, false},
+		"few methods, again":            {append(others[:innerSites-1:innerSites-1], few[0]), few, true},
+		"few methods, from elsewhere":   {append(others[:innerSites-1:innerSites-1], few[0]+1), few, true}, // of the method
+		"few methods, less":             {append(others[:innerSites-2:innerSites-2], few[0]), few, false},
+		"many methods, more, others":    {others, many, false},
+		"many methods, more, again":     {append(others[:], many[0]), many, true},
+		"many methods, as many, again":  {append(others[:2*fewMethods-1:2*fewMethods-1], many[0]), slices.Concat(many, many), false},
+		"many methods, one more, again": {append(others[:2*fewMethods:2*fewMethods], many[0]), slices.Concat(many, many), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := stacks.NewTree()
