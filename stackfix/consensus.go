@@ -355,14 +355,24 @@ func (c *consensus) repeatsTooFar(recorded, s StackID) bool {
 		return false
 	}
 	c.fs = c.t.AppendFrames(c.fs[:0], s)
-	own := map[MethodID]bool{}
-	for _, f := range c.fs[n:] {
-		own[c.method(f)] = true
-	}
-	if n <= c.t.Depth(recorded) && len(own) >= fewMethods {
+	above, own := c.fs[:n], c.fs[n:]
+	if n <= len(own) && c.methodsIn(own, fewMethods) == fewMethods {
 		return false
 	}
-	return slices.ContainsFunc(c.fs[:n], func(f FrameID) bool { return own[c.method(f)] })
+	return slices.ContainsFunc(above, func(f FrameID) bool {
+		return slices.ContainsFunc(own, func(g FrameID) bool { return c.method(f) == c.method(g) })
+	})
+}
+
+// methodsIn returns how many different methods frames are of, and most if they are more.
+func (e *engine) methodsIn(fs []FrameID, most int) int {
+	ms := make([]MethodID, 0, most)
+	for _, f := range fs {
+		if m := e.method(f); len(ms) < most && !slices.Contains(ms, m) {
+			ms = append(ms, m)
+		}
+	}
+	return len(ms)
 }
 
 // part returns what is known of b of r, of which other evidence says that it begins with base.
