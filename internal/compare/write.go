@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -189,9 +190,9 @@ func (r *Result) verdict() (v []string) {
 	if r.lastUnlike() {
 		v = append([]string{fmt.Sprintf("The traces last %s and %s: unless both did the same work, totals are not comparable.", lasts(r.Seconds[0]), lasts(r.Seconds[1]))}, v...)
 	}
-	for i, n := range r.Damages {
-		if n > 0 {
-			v = append(v, fmt.Sprintf("Places at which %s is damaged: %d. What could be saved of it is compared.", [2]string{r.Before, r.After}[i], n))
+	for i, n := range slices.Backward(r.Damages) {
+		if n > 0 { // what follows may come of that
+			v = slices.Insert(v, 0, fmt.Sprintf("Places at which %s is damaged: %d. What could be saved of it is compared.", [2]string{r.Before, r.After}[i], n))
 		}
 	}
 	if r.untyped != "" {

@@ -15,19 +15,25 @@ import (
 	"github.com/tracefix/tracefix/nettrace"
 )
 
-// A block of a kind that a later version has added is noted, and no damage.
-func TestNewerBlock(t *testing.T) {
+// withoutEnd is a file of v6 with one event, which goes on behind it.
+func withoutEnd(t *testing.T) []byte {
+	t.Helper()
 	var b bytes.Buffer
 	w, err := nettrace.NewWriter(&b, &nettrace.Header{Version: 6, Frequency: 1e9, PointerSize: 8})
 	require.NoError(t, err)
 	require.NoError(t, w.Write(&nettrace.Event{Metadata: &nettrace.Metadata{Provider: "P"}, Time: 1}))
 	require.NoError(t, w.Close())
-	end := b.Len() - 4
-	data := append(bytes.Clone(b.Bytes()[:end]), 3, 0, 0, 99, 'n', 'e', 'w', 0, 0, 0, 0)
+	return b.Bytes()[:b.Len()-4]
+}
+
+// A block of a kind that a later version has added is noted, and no damage.
+func TestNewerBlock(t *testing.T) {
+	begin := withoutEnd(t)
+	data := append(bytes.Clone(begin), 3, 0, 0, 99, 'n', 'e', 'w', 0, 0, 0, 0)
 	p, info, err := Profile(t.Context(), func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(data)), nil },
 		&Options{Warn: func(e *nettrace.FormatError) { t.Error(e) }})
 	require.NoError(t, err)
-	assert.EqualValues(t, end, info.Stats.NewerOffset)
+	assert.EqualValues(t, len(begin), info.Stats.NewerOffset)
 	assert.Contains(t, p.Meta.Notes, NewerNote(info.Stats))
 }
 
@@ -74,17 +80,12 @@ func TestRewriteNewerBlocks(t *testing.T) {
 func TestRewriteLargeBlocks(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(4))
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // whatever GOGC says
-	var b bytes.Buffer
-	w, err := nettrace.NewWriter(&b, &nettrace.Header{Version: 6, Frequency: 1e9, PointerSize: 8})
-	require.NoError(t, err)
-	require.NoError(t, w.Write(&nettrace.Event{Metadata: &nettrace.Metadata{Provider: "P"}, Time: 1}))
-	require.NoError(t, w.Close())
-	end := b.Len() - 4
+	begin := withoutEnd(t)
 	block := make([]byte, 1<<24+3)
 	copy(block, []byte{0xff, 0xff, 0xff, 99})
 	const blocks = 16
 	open := func() (io.ReadCloser, error) {
-		parts := []io.Reader{bytes.NewReader(b.Bytes()[:end])}
+		parts := []io.Reader{bytes.NewReader(begin)}
 		for range blocks {
 			parts = append(parts, bytes.NewReader(block))
 		}
