@@ -256,6 +256,11 @@ func (c *consensus) answer(open []*block) (longer []*block) {
 				b.ext = c.t.Add(x.whole...)
 				b.rooted, b.how, b.conf = true, x.how, x.conf
 			case len(x.inner) > 0:
+				above := len(x.inner) - c.t.Depth(b.stack)
+				if c.repeatsTooFar(x.inner[:above], x.inner[above:]) {
+					c.parts[b].stack = b.stack // what was put above it before may be such turns, too
+					continue
+				}
 				c.parts[b].stack = c.t.Add(x.inner...)
 				longer = append(longer, b)
 			}
@@ -349,18 +354,12 @@ func (c *consensus) local() {
 // repeatsTooFar tells whether what is put above recorded frames may be further turns of a recursion,
 // of which nobody knows how many there are: a recorded method comes again, and they are more than
 // was recorded, or many above few methods.
-func (c *consensus) repeatsTooFar(recorded, s StackID) bool {
-	n := c.t.Depth(s) - c.t.Depth(recorded)
-	if n < innerSites {
-		return false
-	}
-	c.fs = c.t.AppendFrames(c.fs[:0], s)
-	above, own := c.fs[:n], c.fs[n:]
-	if n <= len(own) && c.methodsIn(own, fewMethods) == fewMethods {
+func (e *engine) repeatsTooFar(above, recorded []FrameID) bool {
+	if len(above) < innerSites || len(above) <= len(recorded) && e.methodsIn(recorded, fewMethods) == fewMethods {
 		return false
 	}
 	return slices.ContainsFunc(above, func(f FrameID) bool {
-		return slices.ContainsFunc(own, func(g FrameID) bool { return c.method(f) == c.method(g) })
+		return slices.ContainsFunc(recorded, func(g FrameID) bool { return e.method(f) == e.method(g) })
 	})
 }
 
@@ -378,7 +377,7 @@ func (e *engine) methodsIn(fs []FrameID, most int) int {
 // part returns what is known of b of r, of which other evidence says that it begins with base.
 func (c *consensus) part(known *bases, r *run, b *block, base StackID) part {
 	p := *c.parts[b]
-	if p.conf < c.minConf || c.repeatsTooFar(b.stack, p.stack) {
+	if p.conf < c.minConf {
 		p.stack = b.stack
 	}
 	if c.beginsOtherwise(r, b, p.base) {

@@ -101,9 +101,9 @@ func TestRepeatsTooFar(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tree := stacks.NewTree()
-			whole, recorded := tree.Add(slices.Concat(x.above, x.recorded)...), tree.Add(x.recorded...)
-			c := newEngine(tree, site{}, Options{Bridge: testBridge}).newConsensus(&world{})
-			assert.Equal(t, x.want, c.repeatsTooFar(recorded, whole))
+			tree.Add(slices.Concat(x.above, x.recorded)...)
+			e := newEngine(tree, site{}, Options{Bridge: testBridge})
+			assert.Equal(t, x.want, e.repeatsTooFar(x.above, x.recorded))
 		})
 	}
 }
