@@ -262,7 +262,7 @@ func (q *inquiry) agree(b *block, p *part, all *assembly, sites int) bool {
 	above := all.camps[0].above
 	depth := q.t.Depth(above)
 	last := 0
-	sure := 0.0 // of a base, once there is one
+	sure := 0.0 // of what all agree in, once there is a base
 	for most := mostVotes; most >= nearVotes; most /= 2 {
 		near := min(most, all.n)
 		if near == last {
@@ -291,14 +291,37 @@ func (q *inquiry) agree(b *block, p *part, all *assembly, sites int) bool {
 		if q.believeVotes(b, p, all.votes[:near], n, sites) {
 			return true
 		}
+		if n > q.t.Depth(p.base) && all.inTurns(n) {
+			return false // others lack no frame that was inlined: they come another way
+		}
 		if n > q.t.Depth(p.base) {
 			if sure == 0 {
 				sure = min(unanimous(all.n), q.firm(all.votes))
 			}
-			p.base, p.baseConf = q.t.up(above, n), sure
+			p.base, p.baseConf = q.t.up(above, n), min(sure, unanimous(near))
 		}
 	}
 	return false
+}
+
+// inTurns tells whether votes that begin otherwise than with the first n frames of the nearest one take turns
+// with those that begin so: the code was not compiled anew in between.
+func (a *assembly) inTurns(n int) bool {
+	var others, again [2]int // before and after: votes from the nearest that begins otherwise on; of these, who begin so
+	for _, v := range a.votes {
+		side := 0
+		if v.ago < 0 {
+			side = 1
+		}
+		switch so := int(a.shared[v.camp]) >= n; {
+		case !so:
+			others[side]++
+		case others[side] > 0:
+			others[side]++
+			again[side]++
+		}
+	}
+	return float64(again[0]+again[1]) > turnVotes*float64(others[0]+others[1])
 }
 
 // shared tells how many of the outermost n frames of a, in a row, b begins with too. See same.

@@ -274,3 +274,53 @@ func TestCompiledAnew(t *testing.T) {
 		})
 	}
 }
+
+// TestInlinedBefore holds that a base goes on to where all votes agree but for a frame that is not in the
+// nearest ones, and is no surer than these make it; not where stacks with and without it take turns.
+func TestInlinedBefore(t *testing.T) {
+	base, inlined, next := []FrameID{1, 2, 3}, FrameID(4), FrameID(5)
+	var below []FrameID
+	for f := range FrameID(outerSites) {
+		below = append(below, 100+f)
+	}
+	for name, x := range map[string]struct {
+		turns int // of so many older or newer stacks one is without the frame, too
+		want  []FrameID
+		conf  float64
+	}{
+		"once":     {1000, append(base[:3:3], next), unanimous(mostVotes / 4)},
+		"in turns": {6, base, unanimous(2 * localStacks)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			const n, near = 200, mostVotes / 6 // on either side
+			tree := stacks.NewTree()
+			var samples []Sample
+			for i := range n {
+				ago := max(i-n/2, n/2-i)
+				way := append(base[:3:3], inlined, next)
+				if ago <= near || ago%x.turns == 0 {
+					way = append(base[:3:3], next)
+				}
+				leaf := FrameID(400 + i)
+				s := Sample{Time: int64(i) * lookTime}
+				s.Stack = tree.Add(slices.Concat(way, []FrameID{FrameID(200 + i%50)}, below, []FrameID{leaf})...)
+				if i == n/2 {
+					s.Stack, s.Cut = tree.Add(append(slices.Clone(below), leaf)...), Depth
+				}
+				samples = append(samples, s)
+			}
+			s := newSolver(tree, Names{}, Options{Bridge: testBridge})
+			s.byName = false
+			w, _ := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
+			c := s.newConsensus(w)
+			c.find(false, nil)
+			for b := range w.runs[0].all() {
+				if b.cut == Depth {
+					assert.False(t, b.rooted)
+					assert.Equal(t, x.want, s.t.AppendFrames(nil, c.parts[b].base))
+					assert.InDelta(t, x.conf, c.parts[b].baseConf, 1e-9)
+				}
+			}
+		})
+	}
+}
