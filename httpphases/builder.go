@@ -21,6 +21,7 @@ const (
 	maxChoice      = 512   // requests of one stage that an event without a clear owner may be of
 	maxOwn         = 256   // attempts of one request
 	maxQueues      = 256   // waits of one hop
+	maxOrigins     = 4096  // places that requests of others are sent to
 )
 
 // Options of a Builder. The zero value works.
@@ -97,6 +98,7 @@ type process struct {
 	serverRuns map[uint64][]*server // open ones without id, by thread, in order of start
 	spans      map[string]*request  // client spans in flight, by the activity's id
 	spanIDs    map[string]int       // client spans seen, likewise
+	origins    map[origin]struct{}  // no proxies, though requests of other places are sent to them
 	spanQ      []string
 	answers    []answer // sent, that may have been given up
 	answerEnds map[string]*answerEnds
@@ -270,6 +272,7 @@ func (b *Builder) process(id uint32) *process {
 			serverRuns: map[uint64][]*server{},
 			spans:      map[string]*request{},
 			spanIDs:    map[string]int{},
+			origins:    map[origin]struct{}{},
 		}
 		b.procs[id] = p
 	}
@@ -606,6 +609,11 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 	if e.Kind != RequestLeftQueue {
 		th.queued = th.queued[:0]
 	}
+	if e.proves() {
+		if a := r.talked(e); a != nil {
+			p.exchanged(r, a)
+		}
+	}
 	switch e.Kind {
 	case RequestLeftQueue:
 		b.silentRedirect(r, e)
@@ -661,7 +669,7 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 func (b *Builder) behind(p *process, r *request, e *Event) {
 	switch e.Kind {
 	case RequestHeadersStart:
-		b.connect(p, r, e)
+		b.connect(p, r, e, 0)
 	case ResponseHeadersStop:
 		if r.tunnel() != nil {
 			r.exchangeEvent(e)
@@ -710,7 +718,8 @@ func (r *request) exchangeEvent(e *Event) {
 	t, x := e.Time, r.hop().last()
 	switch e.Kind {
 	case RequestHeadersStop:
-		if r.tunnel() != nil {
+		if a := r.tunnel(); a != nil {
+			a.talk.headers.end = t
 			return
 		}
 		if x == nil || !x.headers.open() {
@@ -733,7 +742,8 @@ func (r *request) exchangeEvent(e *Event) {
 		}
 		x.content.end, x.length = t, e.Length
 	case ResponseHeadersStart:
-		if r.tunnel() != nil {
+		if a := r.tunnel(); a != nil {
+			a.talk.resp.start, a.talk.ord[2] = t, ord
 			return
 		}
 		if x != nil && x.resp.begun() {
@@ -760,6 +770,7 @@ func (r *request) exchangeEvent(e *Event) {
 		if a != nil {
 			a.tunnel.end = t
 			a.answered(e.Status, e.HasStatus)
+			a.talk.answer(e)
 			a.thread, a.last = e.Thread, t
 			return
 		}
@@ -771,8 +782,7 @@ func (r *request) exchangeEvent(e *Event) {
 			r.miss("a start of response headers")
 			x.resp.start = never
 		}
-		x.resp.end = t
-		x.status, x.hasStatus = e.Status, e.HasStatus && e.Status >= 0
+		x.answer(e)
 		if x.conn != nil && x.conn.user == r {
 			x.conn.user = nil
 		}
@@ -957,26 +967,26 @@ func (x *exchange) unanswered() {
 	}
 }
 
-// connect takes the start of headers if they are those of a CONNECT: the connection goes elsewhere
-// than the hop (section 7.3 a). It reports whether they are.
-func (b *Builder) connect(p *process, r *request, e *Event) bool {
+// connect takes the start of headers if they look like those of a CONNECT: the connection goes
+// elsewhere than the hop, as one to a proxy does (section 7.3 a). It reports whether they do.
+func (b *Builder) connect(p *process, r *request, e *Event, ord uint32) bool {
 	h, t := r.hop(), e.Time
 	c := p.conns[e.Conn]
-	if !e.HasConn || c == nil || h.at.scheme == "http" || !c.elsewhere(&h.at) {
+	if !e.HasConn || c == nil || h.at.scheme == "http" || !c.elsewhere(&h.at) || !p.toProxy(c) {
 		return false
 	}
 	a := c.attempt
+	if a != nil && a.owner == r && a.proxy == c && a.tunnel.closed() && a.tunnelStatus != 407 && !h.waitedFor(a) {
+		p.exchanged(r, a) // after any other answer no proxy is asked again
+		return false
+	}
 	if a == nil {
 		a = &attempt{owner: r, began: t, tunnel: unseen}
 		c.attempt = a
 	}
-	if a.owner != r {
-		a.owner = r
-	}
-	known := false
-	for _, x := range r.attempts {
-		known = known || x == a
-	}
+	owner := a.owner
+	a.owner = r
+	known := slices.Contains(r.attempts, a)
 	if !known {
 		r.own(a)
 	}
@@ -997,21 +1007,22 @@ func (b *Builder) connect(p *process, r *request, e *Event) bool {
 				n++
 			}
 		}
+		a.talk = talk{first: !c.used, owner: owner, known: known, queues: slices.Clone(h.queues[n:])}
 		h.queues = h.queues[:n]
 	} else {
 		a.tunnel.end = never
 	}
+	a.talk.exchange = sending(e, ord)
 	a.tunnelStatus = 0
 	c.used = true
 	return true
 }
 
 func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
-	if b.connect(p, r, e) {
+	if b.connect(p, r, e, ord) {
 		return
 	}
 	h := r.hop()
-	t := e.Time
 	var c *connection
 	if e.HasConn {
 		c = p.conns[e.Conn]
@@ -1026,8 +1037,7 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 		}
 		x.resp.inferred = x.resp.open()
 	}
-	x := exchange{headers: interval{start: t, end: never}, content: unseen, resp: unseen, hasConn: e.HasConn, connID: e.Conn, length: -1}
-	x.ord[0] = ord
+	x := sending(e, ord)
 	switch {
 	case c == nil && e.HasConn:
 		// Established before the trace began, or its event was lost.
@@ -1055,6 +1065,20 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 		return
 	}
 	h.ex = append(h.ex, x)
+}
+
+// sending returns an exchange at the start of its headers, which have a number below the request.
+func sending(e *Event, ord uint32) exchange {
+	return exchange{
+		headers: interval{start: e.Time, end: never}, content: unseen, resp: unseen,
+		hasConn: e.HasConn, connID: e.Conn, length: -1, ord: [3]uint32{ord},
+	}
+}
+
+// answer takes the end of the headers of an answer.
+func (x *exchange) answer(e *Event) {
+	x.resp.end = e.Time
+	x.status, x.hasStatus = e.Status, e.HasStatus && e.Status >= 0
 }
 
 // gaveUp reports whether a step of x that another exchange follows may have ended without

@@ -113,6 +113,10 @@ type Connection struct {
 	Port    int    // of the peer, 0 if unknown
 	Proxy   string // host:port of the proxy it goes through
 	TLS     string // "TLS 1.3", of new connections
+
+	// Elsewhere says that it goes to another place than the URL names, and to no proxy: a handler
+	// has sent the request there, such as one that discovers services.
+	Elsewhere bool
 }
 
 // A Try is one attempt to connect to one address.

@@ -483,14 +483,12 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 	own := x.attempt != nil && x.attempt.owner == w.r && x.attempt.began >= h.start
 	if c != nil {
 		q.Remote, q.Port, q.Proxy = c.remote, c.peerPort, c.proxy
-		if h.at.scheme == "http" && c.elsewhere(&h.at) {
-			port := c.port
-			if port == 0 {
-				port = c.peerPort
-			}
-			if port != 0 {
-				q.Proxy = joinHostPort(c.host, port)
-			}
+		switch {
+		case !c.elsewhere(&h.at):
+		case c.port != 0:
+			q.Elsewhere = true
+		case h.at.scheme == "http" && c.peerPort != 0: // what goes through a proxy has no port of its own
+			q.Proxy = joinHostPort(c.host, c.peerPort)
 		}
 		if first {
 			q.TLS = tlsText(c.tls)

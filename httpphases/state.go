@@ -95,6 +95,7 @@ type attempt struct {
 	proxyTLS     []handshake
 	tunnel       interval // CONNECT
 	tunnelStatus int32
+	talk         talk
 	proxy        *connection // the connection to the proxy, while the tunnel is built
 	conn         *connection
 	hash         uint64 // of the path of its first event, with hashLen numbers

@@ -36,10 +36,10 @@ func (n *Need) Request(r *httpphases.Request) {
 	}
 	if c := r.Connection; c != nil && c.New && c.Class == httpphases.Own {
 		n.opened++
-		if r.Scheme == "https" {
+		if r.Scheme == "https" && !c.Elsewhere {
 			n.secure++
 		}
-		if strings.Trim(r.Host, "0123456789.:[]abcdef") != "" || r.Host == "" {
+		if !c.Elsewhere && strings.Trim(r.Host, "0123456789.:[]abcdef") != "" || r.Host == "" {
 			n.named++
 		}
 	}

@@ -114,8 +114,13 @@ func asking(r *httpphases.Request) (q asked) {
 		}
 		host, target, q.port, q.from = u.Hostname(), u.EscapedPath(), portOf(u), last.Start+last.Duration
 	}
-	if r.Connection != nil && r.Connection.Proxy != "" {
-		q.port = 0 // who knows where that goes
+	if c := r.Connection; c != nil {
+		switch {
+		case c.Proxy != "":
+			q.port = 0 // who knows where that goes
+		case c.Elsewhere:
+			host, q.port = c.Remote, c.Port
+		}
 	}
 	sent := r.SpanOnly || r.Outcome == httpphases.OK
 	for i := range r.Phases {

@@ -589,6 +589,17 @@ func testBeforeNET8(t *testing.T, rec *recording) {
 	assert.GreaterOrEqual(t, same, len(rows)*9/10, "rows with the same phases")
 }
 
+// A connection to another place than the URL names, to which a handler has sent the request, has no
+// name to look up and no TLS that the URL tells of.
+func TestNeedsOfWhatIsSentElsewhere(t *testing.T) {
+	for _, elsewhere := range []bool{false, true} {
+		var need Need
+		need.Request(&httpphases.Request{Scheme: "https", Host: "catalog", Connection: &httpphases.Connection{New: true, Class: httpphases.Own, Elsewhere: elsewhere}})
+		assert.Equal(t, elsewhere, need.secure == 0)
+		assert.Equal(t, elsewhere, need.named == 0)
+	}
+}
+
 // What a recording lacks is told, and nothing else: here it is left out of one that has it.
 func TestFindingsOfWhatIsLeftOut(t *testing.T) {
 	provider := func(name string) func(*nettrace.Event) bool {

@@ -175,14 +175,23 @@ func clientEnds(made []*httpphases.Request) []*clientEnd {
 // askingHop returns what tells who served an earlier hop of a chain of redirects.
 func askingHop(r *httpphases.Request, hop *httpphases.Redirect) (q asked) {
 	u, err := url.Parse(hop.From)
-	if err != nil || !toItself(u.Hostname()) || r.TraceID != "" {
+	if err != nil || r.TraceID != "" {
 		return q
 	}
-	q = asked{process: r.Process, from: hop.Start, to: hop.Start + hop.Duration, path: u.EscapedPath()}
-	q.port, q.sent, q.answered = portOf(u), q.to, q.to
-	if hop.Connection != nil && hop.Connection.Proxy != "" {
-		q.port = 0
+	host, port := u.Hostname(), portOf(u)
+	if c := hop.Connection; c != nil {
+		switch {
+		case c.Proxy != "":
+			port = 0
+		case c.Elsewhere:
+			host, port = c.Remote, c.Port
+		}
 	}
+	if !toItself(host) {
+		return q
+	}
+	q = asked{process: r.Process, from: hop.Start, to: hop.Start + hop.Duration, path: u.EscapedPath(), port: port}
+	q.sent, q.answered = q.to, q.to
 	for i := range hop.Phases {
 		if ph := &hop.Phases[i]; ph.Name == httpphases.RequestHeaders && !ph.Open {
 			q.from, q.sent = max(q.from, ph.Start), ph.End()

@@ -96,6 +96,23 @@ func TestConnectionsTellWhoServed(t *testing.T) {
 		"through a proxy": {[]paired{
 			on(11, "A:00000001", "/a", 1, 5, port(81)), over(1, 7, "/a", 0, 6, func(r *httpphases.Request) { r.Connection.Proxy = "localhost:3128" }),
 		}, map[int]int{1: 11}},
+		"sent elsewhere by a handler": {[]paired{
+			on(11, "A:00000001", "/a", 1, 5, port(81)), over(1, 7, "/a", 0, 6, func(r *httpphases.Request) {
+				r.Host = "catalog"
+				r.Connection.Elsewhere, r.Connection.Remote, r.Connection.Port = true, "127.0.0.1", 81
+			}),
+			on(12, "B:00000001", "/b", 1, 5), over(2, 8, "/b", 0, 6, func(r *httpphases.Request) {
+				r.Connection.Elsewhere, r.Connection.Remote, r.Connection.Port = true, "10.0.0.7", 80
+			}),
+		}, map[int]int{1: 11}},
+		"a hop sent elsewhere by a handler": {[]paired{
+			on(11, "A:00000001", "/from", 1, 2, port(81)), on(12, "A:00000002", "/a", 4, 5, port(81)), on(13, "B:00000001", "/a", 4, 5, port(81)),
+			over(1, 7, "/from", 0, 6, func(r *httpphases.Request) {
+				r.Connection.Elsewhere, r.Connection.Remote, r.Connection.Port = true, "127.0.0.1", 81
+				r.Redirects = []httpphases.Redirect{{From: "http://catalog/from", URL: "http://catalog/a", Duration: 3e6, Connection: r.Connection}}
+				r.Phases[0].Start = 3.5e6
+			}),
+		}, map[int]int{1: 12}},
 		"begun behind the headers of the answer": {[]paired{
 			on(11, "A:00000001", "/a", 1, 2), on(12, "B:00000001", "/a", 4, 5), over(1, 7, "/a", 0, 6, func(r *httpphases.Request) { r.HeadersAt = 3e6 }),
 		}, map[int]int{1: 11}},

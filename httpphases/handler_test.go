@@ -1,0 +1,200 @@
+package httpphases_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/tracefix/tracefix/httpphases"
+)
+
+// told lists phases with their starts and durations in ms, and a ! on those that failed.
+func told(r *httpphases.Request) string {
+	var l []string
+	for _, p := range r.Phases {
+		failed := ""
+		if p.Error != "" {
+			failed = "!"
+		}
+		l = append(l, fmt.Sprintf("%s %d+%d%s", p.Name, (p.Start-r.Start)/1e6, p.Duration/1e6, failed))
+	}
+	return strings.Join(l, " ")
+}
+
+// A handler, such as a service discovery, sends a request to another place than its URL names. A
+// connection there is none to a proxy, and what is sent on it no CONNECT.
+func TestSentElsewhere(t *testing.T) {
+	type event = httpphases.Event
+	ok := event{Status: 200, HasStatus: true}
+	for name, c := range map[string]struct {
+		url, to string // schemes
+		major   uint8
+		rest    func(step func(httpphases.Kind, event, ...uint32), answer func(status int32))
+		phases  string
+	}{
+		"http":    {"http", "http", 1, nil, "connect 1+1 request_headers 4+1 wait 5+1 response_headers 6+1"},
+		"https":   {"https", "https", 1, nil, "connect 1+1 tls 3+1 request_headers 6+1 wait 7+1 response_headers 8+1"},
+		"to http": {"https", "http", 1, nil, "connect 1+1 request_headers 4+1 wait 5+1 response_headers 6+1"},
+		"HTTP/2":  {"https", "http", 2, nil, "connect 1+1 request_headers 4+1 wait 5+2"},
+		"either":  {"https+http", "http", 1, nil, "connect 1+1 request_headers 4+1 wait 5+1 response_headers 6+1"},
+		"with content": {"https", "http", 1, func(step func(httpphases.Kind, event, ...uint32), answer func(int32)) {
+			step(httpphases.RequestContentStart, event{}, 1, 2, 5)
+			step(httpphases.RequestContentStop, event{Length: 7}, 1, 2, 5)
+			answer(200)
+			step(httpphases.RequestStop, ok, 1, 2)
+		}, "connect 1+1 request_headers 4+1 request_content 6+1 wait 7+1 response_headers 8+1"},
+		"with a body": {"https", "http", 1, func(step func(httpphases.Kind, event, ...uint32), answer func(int32)) {
+			answer(200)
+			step(httpphases.ResponseContentStart, event{}, 1, 2, 7)
+			step(httpphases.ResponseContentStop, event{}, 1, 2, 7)
+			step(httpphases.RequestStop, ok, 1, 2)
+		}, "connect 1+1 request_headers 4+1 wait 5+1 response_headers 6+1 response_content 8+1"},
+		"tried again": {"https", "http", 1, func(step func(httpphases.Kind, event, ...uint32), answer func(int32)) {
+			answer(503)
+			step(httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, 1, 2, 7)
+			step(httpphases.RequestHeadersStop, event{}, 1, 2, 7)
+			answer(200)
+			step(httpphases.RequestStop, ok, 1, 2)
+		}, "connect 1+1 request_headers 4+1 wait 5+1 response_headers 6+1 request_headers 8+1 wait 9+1 response_headers 10+1"},
+		"redirected": {"https", "http", 1, func(step func(httpphases.Kind, event, ...uint32), answer func(int32)) {
+			answer(302)
+			step(httpphases.RequestRedirect, event{Text: "http://10.0.0.7:8080/b"}, 1, 2)
+			step(httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, 1, 2, 7)
+			step(httpphases.RequestHeadersStop, event{}, 1, 2, 7)
+			answer(200)
+			step(httpphases.RequestStop, ok, 1, 2)
+		}, "redirect 0+8 request_headers 9+1 wait 10+1 response_headers 11+1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := inSteps(false, func(step func(httpphases.Kind, event, ...uint32)) {
+				ord := uint32(10)
+				answer := func(status int32) {
+					ord++
+					step(httpphases.ResponseHeadersStart, event{}, 1, 2, ord)
+					step(httpphases.ResponseHeadersStop, event{Status: status, HasStatus: true}, 1, 2, ord)
+				}
+				step(httpphases.RequestStart, event{Scheme: c.url, Host: "catalog", Port: 443, Text: "/", Major: 1, Minor: 1}, 1, 2)
+				step(httpphases.ConnectStart, event{Text: "10.0.0.7:8080"}, 1, 2, 1)
+				step(httpphases.ConnectStop, event{}, 1, 2, 1)
+				if c.to == "https" {
+					step(httpphases.HandshakeStart, event{Host: "10.0.0.7"}, 1, 2, 2)
+					step(httpphases.HandshakeStop, event{Status: 12288}, 1, 2, 2)
+				}
+				step(httpphases.ConnectionEstablished, event{Conn: 5, HasConn: true, Scheme: c.to, Host: "10.0.0.7", Port: 8080, Text: "10.0.0.7", Major: c.major}, 1, 2)
+				step(httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, 1, 2, 4)
+				step(httpphases.RequestHeadersStop, event{}, 1, 2, 4)
+				if c.rest != nil {
+					c.rest(step, answer)
+				} else {
+					answer(200)
+					step(httpphases.RequestStop, ok, 1, 2)
+				}
+				// Once that is known, it is of requests without an answer, too.
+				step(httpphases.RequestStart, event{Scheme: c.url, Host: "catalog", Port: 443, Text: "/", Major: 1, Minor: 1}, 1, 3)
+				step(httpphases.ConnectionEstablished, event{Conn: 6, HasConn: true, Scheme: c.to, Host: "10.0.0.7", Port: 8080, Text: "10.0.0.7", Major: c.major}, 1, 3)
+				step(httpphases.RequestHeadersStart, event{Conn: 6, HasConn: true}, 1, 3, 1)
+				step(httpphases.RequestHeadersStop, event{}, 1, 3, 1)
+				step(httpphases.RequestFailed, event{Text: "A task was canceled."}, 1, 3)
+				step(httpphases.RequestStop, event{Status: -1, HasStatus: true}, 1, 3)
+			})
+			require.Len(t, rows, 2)
+			r := rows[0]
+			assert.Equal(t, httpphases.OK, r.Outcome)
+			assert.Empty(t, r.Missing)
+			assert.Equal(t, c.phases, told(r))
+			conn := r.Connection
+			if len(r.Redirects) > 0 {
+				assert.False(t, conn.Elsewhere, "the redirect named it")
+				conn = r.Redirects[0].Connection
+			}
+			require.NotNil(t, conn)
+			assert.Equal(t, int64(5), conn.ID)
+			assert.True(t, conn.New)
+			assert.Equal(t, httpphases.Own, conn.Class)
+			assert.Empty(t, conn.Proxy)
+			assert.True(t, conn.Elsewhere)
+			assert.Equal(t, 8080, conn.Port)
+			assert.Equal(t, "request_headers 2+1 wait 3+1!", told(rows[1]))
+		})
+	}
+}
+
+// A CONNECT is sent on a connection of HTTP/1.1 whose scheme is http. What is sent on another one is a
+// request, also where it gets no answer.
+func TestSentElsewhereWithoutAnswer(t *testing.T) {
+	type event = httpphases.Event
+	for name, c := range map[string]struct {
+		scheme string
+		major  uint8
+		phases string
+	}{
+		"a proxy, perhaps": {"http", 1, "proxy 2+2!"},
+		"TLS":              {"https", 1, "request_headers 2+1 wait 3+1!"},
+		"HTTP/2":           {"http", 2, "request_headers 2+1 wait 3+1!"},
+	} {
+		rows := inSteps(false, func(step func(httpphases.Kind, event, ...uint32)) {
+			step(httpphases.RequestStart, event{Scheme: "https", Host: "catalog", Port: 443, Text: "/", Major: 1, Minor: 1}, 1, 2)
+			step(httpphases.ConnectionEstablished, event{Conn: 5, HasConn: true, Scheme: c.scheme, Host: "10.0.0.7", Port: 8080, Major: c.major}, 1, 2)
+			step(httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, 1, 2, 1)
+			step(httpphases.RequestHeadersStop, event{}, 1, 2, 1)
+			step(httpphases.RequestFailed, event{Text: "A task was canceled."}, 1, 2)
+			step(httpphases.RequestStop, event{Status: -1, HasStatus: true}, 1, 2)
+		})
+		require.Len(t, rows, 1)
+		assert.Equal(t, c.phases, told(rows[0]), name)
+	}
+}
+
+// A proxy that refuses a CONNECT is one, even if a handler asks it again or has an answer of its own.
+func TestRefusedByAProxy(t *testing.T) {
+	type event = httpphases.Event
+	for name, again := range map[string]bool{"answered by a handler": false, "asked again": true} {
+		t.Run(name, func(t *testing.T) {
+			rows := inSteps(false, func(step func(httpphases.Kind, event, ...uint32)) {
+				ord := uint32(1)
+				connect := func() {
+					step(httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, 1, 2, ord+1)
+					step(httpphases.RequestHeadersStop, event{}, 1, 2, ord+1)
+					step(httpphases.ResponseHeadersStart, event{}, 1, 2, ord+2)
+					step(httpphases.ResponseHeadersStop, event{Status: 403, HasStatus: true}, 1, 2, ord+2)
+					step(httpphases.RequestLeftQueue, event{Millis: 5.5, Major: 1, Minor: 1}, 1, 2)
+					ord += 2
+				}
+				step(httpphases.RequestStart, event{Scheme: "https", Host: "h", Port: 443, Text: "/", Major: 1, Minor: 1}, 1, 2)
+				step(httpphases.ConnectStart, event{Text: "10.0.0.7:8080"}, 1, 2, 1)
+				step(httpphases.ConnectStop, event{}, 1, 2, 1)
+				step(httpphases.ConnectionEstablished, event{Conn: 5, HasConn: true, Scheme: "http", Host: "10.0.0.7", Port: 8080, Major: 1, Minor: 1}, 1, 2)
+				connect()
+				if again {
+					connect()
+				}
+				step(httpphases.RequestStop, event{Status: 503, HasStatus: true}, 1, 2)
+			})
+			require.Len(t, rows, 1)
+			assert.Nil(t, rows[0].Connection)
+			assert.NotContains(t, told(rows[0]), "request_headers")
+		})
+	}
+}
+
+// A request to a proxy is sent on a connection that has no port of its own.
+func TestThroughAProxy(t *testing.T) {
+	type event = httpphases.Event
+	rows := inSteps(false, func(step func(httpphases.Kind, event, ...uint32)) {
+		step(httpphases.RequestStart, event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1}, 1, 2)
+		step(httpphases.ConnectStart, event{Text: "10.0.0.7:8080"}, 1, 2, 1)
+		step(httpphases.ConnectStop, event{}, 1, 2, 1)
+		step(httpphases.ConnectionEstablished, event{Conn: 5, HasConn: true, Scheme: "http", Host: "10.0.0.7", Major: 1, Minor: 1}, 1, 2)
+		step(httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, 1, 2, 2)
+		step(httpphases.RequestHeadersStop, event{}, 1, 2, 2)
+		step(httpphases.ResponseHeadersStart, event{}, 1, 2, 3)
+		step(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, 2, 3)
+		step(httpphases.RequestStop, event{Status: 200, HasStatus: true}, 1, 2)
+	})
+	require.Len(t, rows, 1)
+	assert.Equal(t, "10.0.0.7:8080", rows[0].Connection.Proxy)
+	assert.False(t, rows[0].Connection.Elsewhere)
+}
