@@ -198,3 +198,25 @@ func TestThroughAProxy(t *testing.T) {
 	assert.Equal(t, "10.0.0.7:8080", rows[0].Connection.Proxy)
 	assert.False(t, rows[0].Connection.Elsewhere)
 }
+
+// A handler that follows redirects itself makes two exchanges of one request, of which nothing is
+// missing.
+func TestRedirectOfAHandler(t *testing.T) {
+	type event = httpphases.Event
+	for lost, missing := range map[bool][]string{false: nil, true: {"a redirect"}} {
+		rows := inSteps(lost, func(step func(httpphases.Kind, event, ...uint32)) {
+			step(httpphases.RequestStart, event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1}, 1, 2)
+			for i, status := range []int32{302, 200} {
+				ord := uint32(2 * i)
+				step(httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, 1, 2, ord+1)
+				step(httpphases.RequestHeadersStop, event{}, 1, 2, ord+1)
+				step(httpphases.ResponseHeadersStart, event{}, 1, 2, ord+2)
+				step(httpphases.ResponseHeadersStop, event{Status: status, HasStatus: true}, 1, 2, ord+2)
+			}
+			step(httpphases.RequestStop, event{Status: 200, HasStatus: true}, 1, 2)
+		})
+		require.Len(t, rows, 1)
+		assert.Equal(t, missing, rows[0].Missing)
+		assert.Equal(t, "request_headers 1+1 wait 2+1 response_headers 3+1 request_headers 5+1 wait 6+1 response_headers 7+1", told(rows[0]))
+	}
+}

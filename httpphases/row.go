@@ -143,8 +143,8 @@ func (w *rowWriter) hop(i int) {
 					bound = q.start
 				}
 			}
-			if x.hasStatus && x.status >= 300 && x.status <= 308 && x.status != 304 {
-				r.miss("a redirect")
+			if x.hasStatus && x.status >= 300 && x.status <= 308 && x.status != 304 && w.b.lossy {
+				r.miss("a redirect") // else a handler followed it
 			}
 		}
 		w.exchange(h, x, bound, last && lastEx)
