@@ -488,7 +488,9 @@ func (b *Builder) handle(e *Event) {
 	case ConnectionClosed:
 		if e.HasConn {
 			if c := p.conns[e.Conn]; c != nil {
-				if c.closed = true; c.user != nil && c.user.open && th.last == nil {
+				c.closed = true
+				c.gaveUp()
+				if c.user != nil && c.user.open && th.last == nil {
 					th.last, th.at = c.user, e.Time
 				}
 			}
@@ -501,17 +503,22 @@ func (b *Builder) handle(e *Event) {
 	}
 }
 
-// ordinal notes the number of an activity directly below r.
+// ordinal notes the number of an activity directly below r, which begins with e.
 func (r *request) ordinal(e *Event) uint32 {
+	o := r.number(e)
+	if o > 0 && o < 64 {
+		r.ords |= 1 << o
+	}
+	return o
+}
+
+// number returns that of the activity of e if it is directly below r, else 0.
+func (r *request) number(e *Event) uint32 {
 	n := int(e.PathLen)
 	if e.Overflow || len(r.path) == 0 || n != len(r.path)+1 {
 		return 0
 	}
-	o := e.Path[n-1]
-	if o < 64 {
-		r.ords |= 1 << o
-	}
-	return o
+	return e.Path[n-1]
 }
 
 func (b *Builder) newRequest(p *process, e *Event) *request {
@@ -624,7 +631,7 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 		b.silentRedirect(r, e)
 		b.headersStart(p, r, e, ord)
 	case RequestHeadersStop, RequestContentStart, RequestContentStop, ResponseHeadersStart, ResponseHeadersStop:
-		r.exchangeEvent(e)
+		r.exchangeEvent(e, !b.lossy)
 	case RequestRedirect:
 		r.redirectTo(e)
 	case ResponseContentStart:
@@ -672,7 +679,7 @@ func (b *Builder) behind(p *process, r *request, e *Event) {
 		b.connect(p, r, e, 0)
 	case ResponseHeadersStop:
 		if r.tunnel() != nil {
-			r.exchangeEvent(e)
+			r.exchangeEvent(e, false)
 		}
 	}
 }
@@ -708,14 +715,21 @@ func (b *Builder) eventOwner(p *process, th *thread, e *Event, h *[25]uint64, n 
 	return r
 }
 
-// exchangeEvent takes an event of the exchange that r is at, but the start of its headers. What
-// goes on while a tunnel is built is of the proxy.
-func (r *request) exchangeEvent(e *Event) {
-	ord := uint32(0)
+// exchangeEvent takes an event of an exchange of r, but the start of its headers: of the one that r
+// is at, unless the trace is whole and another one is under way, too. What goes on while a tunnel is
+// built is of the proxy.
+func (r *request) exchangeEvent(e *Event, whole bool) {
+	ord := r.number(e)
 	if e.Kind == RequestContentStart || e.Kind == ResponseHeadersStart {
-		ord = r.ordinal(e)
+		r.ordinal(e)
 	}
 	t, x := e.Time, r.hop().last()
+	if whole && len(r.hop().ex) > 1 && x.hasConn && r.connecting() == nil {
+		var sure bool
+		if x, sure = r.hop().underWay(e.Kind, ord); !sure {
+			r.guesses++
+		}
+	}
 	switch e.Kind {
 	case RequestHeadersStop:
 		if a := r.tunnel(); a != nil {

@@ -220,3 +220,78 @@ func TestRedirectOfAHandler(t *testing.T) {
 		assert.Equal(t, "request_headers 1+1 wait 2+1 response_headers 3+1 request_headers 5+1 wait 6+1 response_headers 7+1", told(rows[0]))
 	}
 }
+
+// A handler has two exchanges of one request under way at a time: a second one that begins if the
+// first is late, or a copy of it. The row is that of the one whose answer came last, with what was
+// before it.
+func TestExchangesBesideEachOther(t *testing.T) {
+	type event = httpphases.Event
+	type step = func(httpphases.Kind, event, ...uint32)
+	answer := func(s step, ord uint32) {
+		s(httpphases.ResponseHeadersStart, event{}, 1, 2, ord)
+		s(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, 2, ord)
+	}
+	closed := func(s step, conn int64) {
+		s(httpphases.ConnectionClosed, event{Conn: conn, HasConn: true}, 1)
+	}
+	for name, c := range map[string]struct {
+		major  uint8
+		rest   func(step)
+		phases string
+		conn   int64
+		marks  httpphases.Marks
+	}{
+		"the first is given up": {1, func(s step) { answer(s, 3); closed(s, 5) },
+			"request_headers 3+1 wait 4+0! queue 4+0 request_headers 6+1 wait 7+1 response_headers 8+1 response_content 11+1", 6, httpphases.Guessed},
+		"the second is given up": {1, func(s step) { answer(s, 3); closed(s, 6) },
+			"request_headers 3+1 wait 4+4 response_headers 8+1 response_content 11+1", 5, httpphases.Guessed},
+		"the first had been given up": {1, func(s step) { closed(s, 5); answer(s, 3) },
+			"request_headers 3+1 wait 4+0! queue 4+0 request_headers 6+1 wait 7+2 response_headers 9+1 response_content 11+1", 6, 0},
+		"both are answered": {1, func(s step) { answer(s, 3); answer(s, 4) },
+			"request_headers 3+1 wait 4+6 response_headers 10+1 response_content 12+1", 5, httpphases.Guessed},
+		"HTTP/2, the first": {2, func(s step) {
+			s(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, 2, 11)
+		}, "request_headers 3+1 wait 4+5 response_content 10+1", 5, 0},
+		"HTTP/2, the second": {2, func(s step) {
+			s(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, 2, 12)
+		}, "request_headers 3+1 wait 4+2! request_headers 6+1 wait 7+2 response_content 10+1", 5, 0},
+		"HTTP/2, both": {2, func(s step) {
+			s(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, 2, 11)
+			s(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, 2, 12)
+		}, "request_headers 3+1 wait 4+2 request_headers 6+1 wait 7+3 response_content 11+1", 5, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := inSteps(false, func(s step) {
+				s(httpphases.RequestStart, event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1}, 1, 2)
+				s(httpphases.ConnectionEstablished, event{Conn: 5, HasConn: true, Scheme: "http", Host: "h", Port: 80, Major: c.major}, 1)
+				s(httpphases.ConnectionEstablished, event{Conn: 6, HasConn: true, Scheme: "http", Host: "h", Port: 80, Major: c.major}, 1)
+				send := func(conn int64, ord uint32) {
+					s(httpphases.RequestHeadersStart, event{Conn: conn, HasConn: true}, 1, 2, ord)
+					s(httpphases.RequestHeadersStop, event{}, 1, 2, ord)
+					if c.major == 2 {
+						s(httpphases.ResponseHeadersStart, event{}, 1, 2, 10+ord)
+					}
+				}
+				send(5, 1)
+				if c.major == 1 {
+					s(httpphases.RequestLeftQueue, event{Millis: .5, Major: 1}, 1, 2)
+					send(6, 2)
+				} else {
+					send(5, 2)
+				}
+				c.rest(s)
+				s(httpphases.ResponseContentStart, event{}, 1, 2, 20)
+				s(httpphases.ResponseContentStop, event{}, 1, 2, 20)
+				s(httpphases.RequestStop, event{Status: 200, HasStatus: true}, 1, 2)
+			})
+			require.Len(t, rows, 1)
+			r := rows[0]
+			assert.Equal(t, httpphases.OK, r.Outcome)
+			assert.Empty(t, r.Missing)
+			assert.Equal(t, c.phases, told(r))
+			assert.Equal(t, c.conn, r.Connection.ID)
+			assert.Equal(t, c.marks, r.Marks())
+			assert.Len(t, r.Earlier, 1, "the other one")
+		})
+	}
+}

@@ -116,6 +116,10 @@ func (w *rowWriter) hop(i int) {
 	if !last {
 		end = h.toAt
 	}
+	var beside []exchange
+	if !w.b.lossy {
+		beside = h.decide()
+	}
 	w.phases = make([]Phase, 0, 4+2*len(h.queues)+len(h.ex))
 	w.version = ""
 	for _, q := range h.queues {
@@ -147,7 +151,11 @@ func (w *rowWriter) hop(i int) {
 				r.miss("a redirect") // else a handler followed it
 			}
 		}
+		n := len(w.phases)
 		w.exchange(h, x, bound, last && lastEx)
+		if !lastEx && !w.b.lossy {
+			w.cut(n, bound)
+		}
 		if last && !lastEx && x.hasConn && x.headers.closed() {
 			w.out.Earlier = append(w.out.Earlier, x.out())
 		}
@@ -161,6 +169,15 @@ func (w *rowWriter) hop(i int) {
 		}
 		if x.length >= 0 && last {
 			w.out.RequestBytes = x.length
+		}
+	}
+	for k := range beside {
+		x := &beside[k]
+		if x.conn != nil && x.conn.user == r {
+			x.conn.user = nil
+		}
+		if last && x.hasConn && x.headers.closed() {
+			w.out.Earlier = append(w.out.Earlier, x.out())
 		}
 	}
 	if len(h.ex) == 0 {
