@@ -407,3 +407,26 @@ func TestWhoseConnectionIsClosedWithoutIDs(t *testing.T) {
 		assert.Equal(t, closed, rows[1].Connection.ID)
 	}
 }
+
+// Two requests wait for a connection, one of them gives up: which one, nothing tells. What is left for
+// the other one is a guess, too.
+func TestRivalsWithoutIDs(t *testing.T) {
+	step, finish := withoutIDs()
+	type event = httpphases.Event
+	start := event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1}
+	step(1, httpphases.RequestStart, start)
+	step(1, httpphases.RequestStart, start)
+	step(2, httpphases.RequestFailed, event{Text: "A task was canceled."})
+	step(2, httpphases.RequestStop, event{Status: -1, HasStatus: true})
+	step(3, httpphases.RequestLeftQueue, event{Millis: 3, Major: 1, Minor: 1})
+	step(3, httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true})
+	step(3, httpphases.RequestHeadersStop, event{})
+	step(3, httpphases.ResponseHeadersStart, event{})
+	step(3, httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true})
+	step(3, httpphases.RequestStop, event{Status: 200, HasStatus: true})
+	rows := finish()
+	require.Len(t, rows, 2)
+	for _, r := range rows {
+		assert.Equal(t, httpphases.Guessed, r.Marks())
+	}
+}

@@ -111,6 +111,9 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 	r, sure := b.match(p, e, b.unexpected(p, e, l))
 	if r != nil && !sure {
 		r.guesses++
+		for _, o := range b.fit {
+			o.rival = true
+		}
 	}
 	return r
 }

@@ -49,6 +49,9 @@ func (b *Builder) row(r *request) *Request {
 	w.outcome()
 	w.side()
 	q.Guessed, q.Missing = r.guesses, r.missing
+	if r.rival && q.Guessed == 0 {
+		q.Guessed = 1 // what is left for it is guessed, too
+	}
 	return q
 }
 

@@ -214,6 +214,7 @@ type request struct {
 	attempts []*attempt
 	tunnels  bool // one of them has had a CONNECT
 	guesses  int
+	rival    bool // an event that was given to another one, as a guess, may have been its own
 	lost     bool // an event is known to be missing
 	missing  []string
 
