@@ -47,15 +47,15 @@ func TestNamesInBrowser(t *testing.T) {
 	assert.Zero(t, twists)
 }
 
-// Threads of two processes of one name are told apart, and the number of a thread is not taken for
-// part of another in its name.
+// Threads of two processes of one name are told apart, those of two programs of one number have the name
+// of their own, and the number of a thread is not taken for part of another in its name.
 func TestThreadNamesInBrowser(t *testing.T) {
 	p := &profile.Profile{Table: profile.NewTable(), Meta: profile.Meta{Source: "a.json", End: 4e6}}
 	stack := p.Table.Push(0, p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: "F"})}))
 	for _, x := range []struct {
 		process *profile.Process
 		name    string
-	}{{&profile.Process{PID: 3, Name: "Lab"}, ""}, {&profile.Process{PID: 4, Name: "Lab"}, ""}, {&profile.Process{PID: 5, Name: "Web"}, "Worker 23"}, {&profile.Process{PID: 6}, "Worker 4"}} {
+	}{{&profile.Process{PID: 3, Name: "Lab"}, ""}, {&profile.Process{PID: 4, Name: "Lab"}, ""}, {&profile.Process{PID: 5, Name: "Web"}, "Worker 23"}, {&profile.Process{PID: 6}, "Worker 4"}, {&profile.Process{PID: 5, Name: "Shell"}, ""}} {
 		th := &profile.Thread{Process: x.process, Name: x.name, TID: int64(len(p.Threads) + 1)}
 		th.Samples.Append(profile.Sample{Stack: stack})
 		p.Threads, p.Processes = append(p.Threads, th), append(p.Processes, x.process)
@@ -64,7 +64,7 @@ func TestThreadNamesInBrowser(t *testing.T) {
 	b.Open(pageFor(t, p), drawn)
 	var got []string
 	b.Eval(`tracefix.trace.threads.map(tracefix.threadName)`, &got)
-	assert.ElementsMatch(t, []string{"Thread 1 of Lab (3)", "Thread 2 of Lab (4)", "Worker 23 (3) of Web", "Worker 4 of 6"}, got)
+	assert.ElementsMatch(t, []string{"Thread 1 of Lab (3)", "Thread 2 of Lab (4)", "Worker 23 (3) of Web", "Worker 4 of 6", "Thread 5 of Shell"}, got)
 
 	b.Eval(`[".NET ThreadPool Worker (14) of Lab (3)", "VizCompositorThread (40195) of GPU Process", "Thread 2 of a process of a long name (4)", "Worker (7) of it", "x".repeat(1e6) + " (7)"]
 		.map(name => clipped({ measureText: s => ({ width: s.length }) }, name, 24))`, &got)

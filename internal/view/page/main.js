@@ -3,11 +3,12 @@
 // withNumber is the name of a thread with its number, which the names of some formats hold already.
 function withNumber(name, tid) { return !name ? "Thread " + tid : name.split(/\D+/).includes("" + tid) ? name : name + " (" + tid + ")"; }
 
-// processNames are the names of processes by their number, with that where two have one name.
-function processNames(threads) {
-  const names = new Map(threads.map(t => [t.pid, t.process])), seen = new Map();
-  for (const name of names.values()) seen.set(name, (seen.get(name) || 0) + 1);
-  return new Map([...names].map(([pid, name]) => [pid, !name ? "" + pid : seen.get(name) > 1 ? name + " (" + pid + ")" : name]));
+// processNamer returns how the process of a thread is called: with its number where two have one name.
+// A number does not tell: programs have one after another, or one at once where a trace has names in place of it.
+function processNamer(threads) {
+  const numbers = new Map();
+  for (const t of threads) numbers.set(t.process, (numbers.get(t.process) || new Set()).add(t.pid));
+  return t => !t.process ? "" + t.pid : numbers.get(t.process).size > 1 ? t.process + " (" + t.pid + ")" : t.process;
 }
 
 function start() {
@@ -16,11 +17,11 @@ function start() {
   for (const name of ["nodes", "samples", "slices", "work"]) parts(name).forEach(e => e.remove());
   trace.threads.sort((a, b) => b.busy - a.busy || b.samples - a.samples || a.index - b.index); // what worked stands first, everywhere
   let colour = palette(trace.methods);
-  const processes = processNames(trace.threads);
+  const processName = processNamer(trace.threads);
   const app = {
     trace, end: Math.max(head.end, 1), label: labels(trace.methods),
     colour: (m, faded) => colour(m, faded),
-    threadName: t => withNumber(t.name, t.tid) + (head.processes > 1 ? " of " + processes.get(t.pid) : ""),
+    threadName: t => withNumber(t.name, t.tid) + (head.processes > 1 ? " of " + processName(t) : ""),
   };
   let pending = false;
   app.redraw = () => { if (!pending) { pending = true; requestAnimationFrame(() => { pending = false; draw(); }); } }; // once a frame at most
