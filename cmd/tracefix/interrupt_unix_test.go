@@ -251,11 +251,11 @@ func TestInterruptedOutput(t *testing.T) {
 }
 
 // TestReaderGoesAway: behind `| head` a command ends as others do, by the signal for that
-// (141 to a shell), and says nothing.
+// (141 to a shell), and says nothing, also where standard output has a name.
 func TestReaderGoesAway(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	for _, args := range []string{"events IN", "convert IN -o - --format ndjson"} {
+	for _, args := range []string{"events IN", "convert IN -o - --format ndjson", "convert IN -o /dev/stdout --format ndjson"} {
 		cmd := exec.Command(self)
 		cmd.Args = append([]string{"tracefix"}, strings.Fields(strings.ReplaceAll(args, "IN", filepath.Join("..", "..", "testdata", "chain.nettrace.zst")))...)
 		var stderr bytes.Buffer

@@ -150,6 +150,13 @@ type Options struct {
 	Context context.Context
 }
 
+func (o *Options) stdout() io.Writer {
+	if o.Stdout == nil {
+		return os.Stdout
+	}
+	return o.Stdout
+}
+
 // A File is an output being written. Commit makes it appear; Abort, or Close
 // without Commit, leaves nothing behind.
 type File struct {
@@ -182,12 +189,8 @@ func Create(name string, o *Options) (*File, error) {
 	if err := Check(name, o); err != nil {
 		return nil, err
 	}
-	var dst io.Writer
-	if name == "-" {
-		dst = o.Stdout
-		if dst == nil {
-			dst = os.Stdout
-		}
+	dst := o.stdout()
+	if name == "-" || leadsTo(name, dst) {
 		if o.Context != nil && waits(dst) {
 			dst = interruptible{o.Context, dst}
 		}
@@ -239,6 +242,20 @@ func Create(name string, o *Options) (*File, error) {
 		return err
 	})
 	return out, nil
+}
+
+// leadsTo reports whether name is another one for what w writes to, as /dev/stdout is. If a pipe was opened once
+// more, a reader who goes away would end the command with an error, and not as a reader of standard output
+// does; a socket cannot be opened; and a file that a shell has opened would be replaced, with what is before
+// the output in it. Who names such a file itself is told that it is there.
+func leadsTo(name string, w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	own, err := f.Stat()
+	st, serr := os.Stat(name)
+	return err == nil && serr == nil && os.SameFile(st, own) && (!st.Mode().IsRegular() || strings.HasPrefix(name, "/dev/"))
 }
 
 // modeOf is who may do what with the file that an output replaces: what one person may read is not
@@ -328,7 +345,7 @@ func Check(name string, o *Options) error {
 	switch {
 	case err == nil && st.IsDir():
 		return fmt.Errorf("%s: is a folder", name)
-	case err == nil && !o.Force && st.Mode().IsRegular():
+	case err == nil && !o.Force && st.Mode().IsRegular() && !leadsTo(name, o.stdout()):
 		return fmt.Errorf("%s: %w", name, ErrExists)
 	case err != nil && !os.IsNotExist(err):
 		return placeError(name, err)

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"syscall"
 	"testing"
 
@@ -37,6 +39,35 @@ func TestDevicesAndPipesStayWhatTheyAre(t *testing.T) {
 	st, err := os.Stat(p)
 	require.NoError(t, err)
 	assert.NotZero(t, st.Mode()&os.ModeNamedPipe, "it is still a pipe")
+}
+
+// What a shell has put into a file before stays there where the file is named as standard output, and a
+// file under a name of its own is not written to.
+func TestStandardOutputByName(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("what is behind /dev/fd differs")
+	}
+	name := filepath.Join(t.TempDir(), "log")
+	log, err := os.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	require.NoError(t, err)
+	defer log.Close()
+	_, err = log.WriteString("before ")
+	require.NoError(t, err)
+	byName := "/dev/fd/" + strconv.Itoa(int(log.Fd()))
+	for _, force := range []bool{false, true} {
+		f, err := Create(byName, &Options{Force: force, Stdout: log})
+		require.NoError(t, err)
+		_, err = f.Write([]byte("output "))
+		require.NoError(t, err)
+		require.NoError(t, f.Commit())
+	}
+	b, err := os.ReadFile(name)
+	require.NoError(t, err)
+	assert.Equal(t, "before output output ", string(b))
+	_, err = Create(name, &Options{Stdout: log})
+	assert.ErrorIs(t, err, ErrExists)
+	_, err = Create(byName, &Options{Stdout: log, Inputs: []string{name}})
+	assert.ErrorContains(t, err, "is the input as well")
 }
 
 // What a session said is its owner's, whoever could read the file that was there before.
