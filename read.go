@@ -317,10 +317,13 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 		m.Notes = append(m.Notes, fmt.Sprintf("%s begin or end event%s came after later ones of their thread and were put in order of time", report.Count(n), report.Plural(n)))
 	}
 	if n := t.Facts.Unmatched(); n > 0 {
-		m.Notes = append(m.Notes, fmt.Sprintf("%s begin or end event%s without the other: an end is passed over, a begin ends with what holds it, or with the trace", report.Count(n), report.Plural(n)))
+		m.Notes = append(m.Notes, fmt.Sprintf("%s begin or end event%s without the other: an end is passed over, a begin ends with what holds it, or with the last span of its thread", report.Count(n), report.Plural(n)))
 	}
 	if n := t.Facts.Endless; n > 0 && so.Weighted {
 		m.Notes = append(m.Notes, fmt.Sprintf("complete events without a duration (dur): %s; they had not ended when the recording did, and take no time", report.Count(n)))
+	}
+	if n := t.Facts.Listed; n > 0 && so.Weighted {
+		m.Notes = append(m.Notes, fmt.Sprintf("left out: %s sample%s that the file lists beside its events; stacks are made of events only, and Chromium JSON to Chromium JSON without filters keeps the list", report.Count(int(n)), report.Plural(int(n))))
 	}
 	return t, nil
 }

@@ -49,6 +49,12 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 	switch cpu := slices.Contains(groups, "cpu"); {
 	case m.Version == 0 && cpu:
 		text := "the trace holds no samples"
+		if m.Format == "chromium" {
+			text = "the trace holds no spans of threads that take time, which stacks are made of"
+			if len(m.NoSpans) > 0 {
+				text += ", but " + strings.Join(m.NoSpans, ", ")
+			}
+		}
 		if n := len(m.Notes); n > 0 { // of a pprof it is which sample types there are
 			text += "; " + m.Notes[n-1]
 		}

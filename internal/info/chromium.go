@@ -33,6 +33,9 @@ type Spans struct {
 	Unsorted      int              `json:"unsorted_threads,omitempty"`
 }
 
+// Stacks reports whether there are spans that stacks can be made of, whoever wrote them.
+func (s *Spans) Stacks() bool { return s.Phases["B"]+s.Phases["X"] > 0 }
+
 // Chromium tells the facts of a Chromium trace.
 func Chromium(ctx context.Context, in *input.File, _ *Options) (*Facts, error) {
 	f := newFacts(in)
@@ -227,9 +230,12 @@ func (f *Facts) chromiumVerdicts() []Verdict {
 	var v []Verdict
 	cpu := Verdict{Topic: "CPU stacks", State: Good, of: "CPU stacks"}
 	switch {
-	case f.Samples == nil && s.Phases["B"]+s.Phases["X"] > 0:
+	case f.Samples == nil && s.Stacks():
 		cpu.State = None
-		cpu.Text = "spans, but no sampled stacks of dotnet-trace: nothing here is cut"
+		cpu.Text = "spans, which view, top and convert take for stacks, but no sampled stacks of dotnet-trace: nothing here is cut"
+	case f.Samples == nil && f.Events > s.Phases["M"] && !strings.HasPrefix(s.Producer, "dotnet-trace"):
+		cpu.State = None
+		cpu.Text = "no spans of threads, which stacks are made of: nothing here is cut"
 	case f.Samples == nil:
 		cpu.State, cpu.Do = None, collect.Samples.String()
 		cpu.Text = "no spans; dotnet-trace converts nothing but the samples of its CPU profiler"

@@ -34,6 +34,12 @@ func TestChromium(t *testing.T) {
 	assert.Equal(t, None, verdict(f, "CPU stacks").State)
 	assert.Equal(t, Partly, verdict(f, "nesting").State)
 
+	// Processes that have a name for a number are told apart by it, and what is no span is not asked of dotnet-trace.
+	f = of(`[{"ph":"C","name":"a","ts":1,"pid":"web","tid":1,"args":{"v":1}},{"ph":"C","name":"a","ts":1,"pid":"web","tid":1,"args":{"v":1}},{"ph":"C","name":"a","ts":1,"pid":"db","tid":1,"args":{"v":1}}]`)
+	require.Len(t, f.Processes, 2)
+	assert.Equal(t, [2]string{"web", "db"}, [2]string{f.Processes[0].Name, f.Processes[1].Name})
+	assert.Empty(t, verdict(f, "CPU stacks").Do)
+
 	f = of(`{"traceEvents":[{"ph":"i","name":"a","ts":1},{"ph":"i"`)
 	assert.Equal(t, 1, f.Damages)
 	assert.Equal(t, int64(45), f.Damage[0].Offset)

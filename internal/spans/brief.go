@@ -15,6 +15,7 @@ type brief struct {
 	phase   byte
 	timed   bool // TS is valid
 	lasting bool // Dur is valid
+	endless bool // there is no Dur
 	threads bool // it has pid and tid
 	named   bool
 	cat, sf []byte
@@ -32,6 +33,7 @@ func (b *brief) shorten(ev *chromium.Event) {
 	b.thread, b.name = ev.Thread, ev.NameID
 	b.size, b.lead = int32(len(ev.Raw)), int32(len(ev.Lead))
 	b.phase, b.timed, b.lasting = ev.Phase, ev.TS.Valid, ev.Dur.Valid
+	b.endless = !b.lasting && (ev.Dur.Text == nil || string(ev.Dur.Text) == "null")
 	b.threads, b.named = ev.PID != nil && ev.TID != nil, ev.Name != nil
 	b.cat, b.sf = ev.Cat, ev.SF
 	b.whole = ev

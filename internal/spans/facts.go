@@ -2,6 +2,7 @@ package spans
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -22,6 +23,7 @@ type Facts struct {
 	NoTime      int64            // begins and ends without a time that can be used, which are left alone
 	Size        int64            // bytes read
 	StackFrames int              // entries of stackFrames
+	Listed      int64            // samples of the list beside the events, which are not read
 
 	// Depths counts the samples of dotnet-trace's threads by number of frames.
 	Depths  []int64
@@ -173,7 +175,7 @@ func (f *Facts) see(b *brief) {
 		f.earliest, f.timed = first, true
 	}
 	f.latest = first
-	if b.phase == 'X' && !b.lasting {
+	if b.phase == 'X' && b.endless {
 		f.Endless++
 	}
 	if b.phase != 'B' && b.phase != 'E' {
@@ -268,7 +270,7 @@ func (f *Facts) finish(d *reading, frames int) {
 		if own, ok := d.programs[th.PID]; ok {
 			t.pid, t.Process = own.PID, own.Process
 		} else if t.Process == "" {
-			t.Process = d.procs[th.PID]
+			t.Process = cmp.Or(d.procs[th.PID], textual(th.PID))
 		}
 		if t.timed {
 			if !timed || t.First < f.First {

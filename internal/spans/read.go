@@ -199,13 +199,45 @@ func (t *Trace) begin(warn func(*chromium.FormatError), stackFrame func(*chromiu
 	return in, nil
 }
 
-// value takes in the list of an earlier repair.
+// value takes in the list of an earlier repair, and counts the samples that stand beside the events.
 func (t *Trace) value(key string) io.Writer {
-	if key != repairsKey {
-		return nil
+	switch key {
+	case repairsKey:
+		t.earlier.Reset()
+		return &t.earlier
+	case "samples":
+		return &listCounter{n: &t.Facts.Listed}
 	}
-	t.earlier.Reset()
-	return &t.earlier
+	return nil
+}
+
+// A listCounter counts the objects in a list, which is written to it with its key.
+type listCounter struct {
+	n       *int64
+	depth   int
+	text    bool // within a string
+	escaped bool // behind a backslash
+}
+
+func (c *listCounter) Write(p []byte) (int, error) {
+	for _, b := range p {
+		switch {
+		case c.escaped:
+			c.escaped = false
+		case c.text:
+			c.text, c.escaped = b != '"', b == '\\'
+		case b == '"':
+			c.text = true
+		case b == '[' || b == '{':
+			if b == '{' && c.depth == 1 {
+				*c.n++
+			}
+			c.depth++
+		case b == ']' || b == '}':
+			c.depth--
+		}
+	}
+	return len(p), nil
 }
 
 // earlierMarks is the list of an earlier repair; ok is false if the file has none.
@@ -327,6 +359,7 @@ var (
 	errNoTime   = errors.New("the time (ts) of an event is missing, no number, or beyond 292 years; it is passed over")
 	errNoThread = errors.New("an event without a process and thread (pid, tid), which those before it have")
 	errNoName   = errors.New("a begin without a name, which those before it have")
+	errNoLength = errors.New("the duration (dur) of a complete event is no number, or beyond 292 years; it takes no time")
 	errBackward = errors.New("a complete event whose duration (dur) is negative; it takes no time")
 )
 
@@ -353,6 +386,8 @@ func (d *reading) require(b *brief) {
 			err = errNoName
 		case b.phase == 'X' && b.lasting && b.dur < 0:
 			err = errBackward
+		case b.phase == 'X' && !b.lasting && !b.endless:
+			err = errNoLength
 		}
 	case 'i', 'I', 'b', 'e', 'n', 'S', 'T', 'F', 's', 't', 'f', 'C':
 		if !b.timed {

@@ -19,17 +19,20 @@ func TestRequiredFields(t *testing.T) {
 	const good = `{"name":"a","ph":"X","ts":1,"dur":1,"pid":1,"tid":1}`
 	for event, want := range map[string]error{
 		good: nil,
-		`{"name":"a","ts":1,"dur":1,"pid":1,"tid":1}`:           errNoPhase,
-		`{"name":"a","ph":"B","pid":1,"tid":1}`:                 errNoTime,
-		`{"name":"a","ph":"i","pid":1,"tid":1}`:                 errNoTime,
-		`{"name":"a","ph":"B","ts":1,"pid":1}`:                  errNoThread,
-		`{"ph":"B","ts":1,"pid":1,"tid":1}`:                     errNoName,
-		`{"ph":"E","ts":1,"pid":1,"tid":1}`:                     nil,
-		`{"name":"a","ph":"X","ts":1,"dur":-1,"pid":1,"tid":1}`: errBackward,
-		`{"name":"a","ph":"X","ts":1,"pid":1,"tid":1}`:          nil, // Chromium writes spans so that had not ended
-		`{"name":"process_name","ph":"M","args":{}}`:            nil,
-		`{"name":"a","ph":"B","ts":"x","pid":1,"tid":1}`:        errNoTime,
-		`{"name":"a","ph":"B","ts":1e18,"pid":1,"tid":1}`:       errNoTime,
+		`{"name":"a","ts":1,"dur":1,"pid":1,"tid":1}`:                             errNoPhase,
+		`{"name":"a","ph":"B","pid":1,"tid":1}`:                                   errNoTime,
+		`{"name":"a","ph":"i","pid":1,"tid":1}`:                                   errNoTime,
+		`{"name":"a","ph":"B","ts":1,"pid":1}`:                                    errNoThread,
+		`{"ph":"B","ts":1,"pid":1,"tid":1}`:                                       errNoName,
+		`{"ph":"E","ts":1,"pid":1,"tid":1}`:                                       nil,
+		`{"name":"a","ph":"X","ts":1,"dur":-1,"pid":1,"tid":1}`:                   errBackward,
+		`{"name":"a","ph":"X","ts":1,"pid":1,"tid":1}`:                            nil, // Chromium writes spans so that had not ended
+		`{"name":"a","ph":"X","ts":1,"dur":null,"pid":1,"tid":1}`:                 nil,
+		`{"name":"a","ph":"X","ts":1,"dur":18446744073709551615,"pid":1,"tid":1}`: errNoLength, // an end before the begin, without a sign
+		`{"name":"a","ph":"X","ts":1,"dur":"x","pid":1,"tid":1}`:                  errNoLength,
+		`{"name":"process_name","ph":"M","args":{}}`:                              nil,
+		`{"name":"a","ph":"B","ts":"x","pid":1,"tid":1}`:                          errNoTime,
+		`{"name":"a","ph":"B","ts":1e18,"pid":1,"tid":1}`:                         errNoTime,
 	} {
 		text := "[" + good + "," + event + "]"
 		var told []error
