@@ -80,7 +80,7 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 	if f.HTTP != nil && f.HTTP.Requests > 0 {
 		do = append(do, [2]string{"tracefix http " + file, "its requests, with phases"})
 	}
-	if f.Samples != nil && f.Samples.Count > 0 {
+	if f.Samples != nil && f.Samples.Count > 0 || f.Spans != nil && f.Spans.Stacks() {
 		do = append(do, [2]string{"tracefix view " + file, "look at it in the browser"}, [2]string{"tracefix top " + file, "hottest methods"})
 	}
 	for _, v := range f.Verdicts {
@@ -113,6 +113,9 @@ func introduce(ctx context.Context, w io.Writer, name string) error {
 			line = fmt.Sprintf("  %s\n      %s", d[0], d[1])
 		}
 		fmt.Fprintln(w, line)
+	}
+	if f.Damages > 0 {
+		return damaged{fmt.Errorf("%s is damaged", name)}
 	}
 	return nil
 }
