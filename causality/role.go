@@ -79,6 +79,16 @@ func RoleOf(name string) Role {
 		}
 		return Library
 	}
+	switch waits.Of(name) {
+	case waits.Sleep:
+		return Sleeps
+	case waits.Lock:
+		return Locks
+	case waits.Wait, waits.Spin:
+		return Waits
+	case waits.Park:
+		return Parks
+	}
 	rest, ok = strings.CutPrefix(strings.TrimPrefix(name, "System."), "Threading.")
 	if !ok {
 		return Library
@@ -102,16 +112,6 @@ func threadingRole(name string) Role {
 		return ThreadTop
 	case "ThreadPoolWorkQueue.Dispatch":
 		return Dispatch
-	}
-	switch waits.Of(name) {
-	case waits.Sleep:
-		return Sleeps
-	case waits.Lock:
-		return Locks
-	case waits.Wait, waits.Spin:
-		return Waits
-	case waits.Park:
-		return Parks
 	}
 	typ, method, _ := strings.Cut(name, ".")
 	typ, _, _ = strings.Cut(typ, "`")

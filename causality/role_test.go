@@ -30,6 +30,8 @@ func TestRoleOf(t *testing.T) {
 		"System.Private.CoreLib!System.Threading.Lock.EnterScope()":                                                                                  Locks,
 		"System.Private.CoreLib!System.Threading.Monitor.Wait(class System.Object,int32)":                                                            Waits,
 		"System.Private.CoreLib!System.Threading.Tasks.Task.SpinThenBlockingWait(int32)":                                                             Waits,
+		"System.Private.CoreLib!System.GC.WaitForPendingFinalizers()":                                                                                Waits,
+		"System.Private.CoreLib!System.GC.Collect(int32)":                                                                                            Library,
 		"System.Private.CoreLib!System.Threading.WaitHandle.WaitOneNoCheck(int32)":                                                                   Waits,
 		"System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.WaitNative(class A)":                                                          Parks,
 		"System.Private.CoreLib!System.Threading.LowLevelLifoSemaphore.ReleaseCore(int32)":                                                           Inside,

@@ -92,11 +92,10 @@ func (m Method) blocks() bool {
 	if m.Kind != Managed || strings.HasPrefix(m.Name, "0x") || m.Name == "?" {
 		return true
 	}
-	name, ok := strings.CutPrefix(m.Name, "System.Threading.")
-	if !ok {
-		return strings.HasPrefix(m.Name, "Interop+") || strings.HasPrefix(m.Name, "Microsoft.Win32.SafeHandles.") || strings.Contains(m.Name, "IL_STUB_PInvoke")
+	if strings.HasPrefix(m.Name, "Interop+") || strings.HasPrefix(m.Name, "Microsoft.Win32.SafeHandles.") || strings.Contains(m.Name, "IL_STUB_PInvoke") {
+		return true
 	}
-	name, _, _ = strings.Cut(name, "(")
+	name, _, _ := strings.Cut(m.Name, "(")
 	return waits.Of(name) >= waits.Near
 }
 

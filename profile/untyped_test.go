@@ -48,6 +48,8 @@ func TestBlocks(t *testing.T) {
 		{Method{"System.Private.CoreLib", "System.Threading.Monitor.Wait(class System.Object,int32)", Managed}, true},
 		{Method{"System.Private.CoreLib", "System.Threading.LowLevelLifoSemaphore.WaitNative(int32)", Managed}, true},
 		{Method{"System.Private.CoreLib", "System.Threading.Tasks.Task.InternalWaitCore(int32)", Managed}, true},
+		{Method{"System.Private.CoreLib", "System.GC.WaitForPendingFinalizers()", Managed}, true},
+		{Method{"System.Private.CoreLib", "System.GC.Collect(int32)", Managed}, false},
 		{Method{"System.Net.Sockets", "Interop+Sys.Send(int32)", Managed}, true},
 		{Method{"dynamicClass", "dynamicClass.IL_STUB_PInvoke(int32)", Managed}, true},
 		{Method{"?", "0x7f00", Unresolved}, true},

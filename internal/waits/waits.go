@@ -1,5 +1,5 @@
-// Package waits tells which methods of System.Threading stop the thread that calls them, and how:
-// the one list of them.
+// Package waits tells which methods of System.Threading and System.GC stop the thread that calls
+// them, and how: the one list of them.
 package waits
 
 import "strings"
@@ -53,6 +53,7 @@ var kinds = [...]struct {
 	{"Tasks.Task.Wait", nil, Wait},
 	{"Tasks.Task.InternalWait", nil, Wait},
 	{"Tasks.Task.SpinThenBlockingWait", nil, Wait},
+	{"GC.", []string{"WaitFor"}, Wait}, // finalizers, or a collection that is announced
 }
 
 var (
@@ -60,9 +61,16 @@ var (
 	enters        = entersOrWaits[1:]
 )
 
-// Of returns how a method stops its thread, given its name after System.Threading, without
-// arguments: Monitor.Wait.
+// Of returns how a method stops its thread, given its full name without arguments:
+// System.Threading.Monitor.Wait.
 func Of(name string) Kind {
+	name, ok := strings.CutPrefix(name, "System.")
+	if !ok {
+		return None
+	}
+	if name, ok = strings.CutPrefix(name, "Threading."); !ok && !strings.HasPrefix(name, "GC.") {
+		return None
+	}
 	if strings.Contains(name, "Async") { // WaitAsync, and WaitAsyncCore
 		return None // it returns at once
 	}

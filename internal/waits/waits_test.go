@@ -38,6 +38,18 @@ func TestOf(t *testing.T) {
 		"SemaphoreSlim.WaitUntilCountOrTimeout":      Wait,
 		"SemaphoreSlim.WaitUntilCountOrTimeoutAsync": None,
 	} {
+		assert.Equal(t, want, Of("System.Threading."+name), name)
+	}
+	for name, want := range map[string]Kind{
+		"System.GC.WaitForPendingFinalizers":  Wait,
+		"System.GC._WaitForPendingFinalizers": Wait,
+		"System.GC.WaitForFullGCComplete":     Wait,
+		"System.GC.Collect":                   None, // it collects
+		"System.GC._Collect":                  None,
+		"System.Monitor.Wait":                 None,
+		"App.Monitor.Wait":                    None,
+		"System.GCSettings.WaitForIt":         None,
+	} {
 		assert.Equal(t, want, Of(name), name)
 	}
 }
