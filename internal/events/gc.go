@@ -61,6 +61,7 @@ type gcProcess struct {
 	*runtimeevents.GCProcess
 	list   *spool.List[gcRecord]
 	before *heapSizes // after the last collection before those of the list, nil if not told
+	ticked uint64     // bytes that ticks in the time that is wanted tell
 }
 
 // measures reports whether what was allocated until the next collection can be told from the sizes
@@ -437,8 +438,10 @@ func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
 // allocates tells what was allocated: by the ticks, else by what the generation that objects
 // are allocated in, and that of large ones, gained between two collections.
 func (s *gcStats) allocates(p *gcProcess, sums *gcSums, c *Context) {
-	n, in := p.TickBytes, c.End
+	n, in := p.ticked, c.End
 	switch {
+	case p.Ticks > 0 && n == 0: // less was allocated in the time that is wanted than makes a tick
+		return
 	case p.Ticks > 0:
 		s.AllocatedBy = "ticks"
 	case sums.allocating > 0: // since the first of two collections, which may lie before the time that is wanted

@@ -144,11 +144,12 @@ type gcCollector struct {
 	in     interval.Interval
 	others map[int]bool // processes that were suspended for other reasons
 	before map[int]*heapSizes
+	ticked map[int]uint64 // bytes of a process that ticks in the time that is wanted tell
 	lists  lists[gcRecord]
 }
 
 func newGCCollector(in interval.Interval) *gcCollector {
-	c := &gcCollector{in: in, others: map[int]bool{}, before: map[int]*heapSizes{}, lists: listsIn[gcRecord](input.Aside(reportMemory))}
+	c := &gcCollector{in: in, others: map[int]bool{}, before: map[int]*heapSizes{}, ticked: map[int]uint64{}, lists: listsIn[gcRecord](input.Aside(reportMemory))}
 	c.Other = func(s *runtimeevents.Suspension) {
 		if in.Overlaps(s.Start, s.Restarted) {
 			c.others[s.Process] = true
@@ -176,10 +177,13 @@ func newGCCollector(in interval.Interval) *gcCollector {
 func (c *gcCollector) wants(ev *nettrace.Event) bool { return c.Wants(ev) }
 
 func (c *gcCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
-	if (runtimeevents.IsAllocationTick(ev) || runtimeevents.IsAllocationSampled(ev)) && !c.in.Contains(ns) {
-		return // these are only counted
+	c.Event(ev, ns, stack) // the ticks before the time that is wanted, too: they are of its first collection
+	if !runtimeevents.IsAllocationTick(ev) || !c.in.Contains(ns) {
+		return
 	}
-	c.Event(ev, ns, stack)
+	if a, err := runtimeevents.ReadAllocationTick(ev); err == nil {
+		c.ticked[ev.ProcessID] += a.Amount
+	}
 }
 
 func (c *gcCollector) report(x *Context, in interval.Interval) *Report {
@@ -187,8 +191,9 @@ func (c *gcCollector) report(x *Context, in interval.Interval) *Report {
 	for _, p := range c.Finish() {
 		p.Suspensions = slices.DeleteFunc(p.Suspensions, func(s *runtimeevents.Suspension) bool { return !in.Overlaps(s.Start, s.Restarted) })
 		l := c.lists.list(p.PID)
-		if l.Len()+len(p.Suspensions) > 0 || c.others[p.PID] || p.Ticks > 0 {
-			procs = append(procs, &gcProcess{p, l, c.before[p.PID]})
+		ticked, ticks := c.ticked[p.PID]
+		if l.Len()+len(p.Suspensions) > 0 || c.others[p.PID] || ticks {
+			procs = append(procs, &gcProcess{p, l, c.before[p.PID], ticked})
 		}
 	}
 	return gcReport(procs, c.lists.aside, x)

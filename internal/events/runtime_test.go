@@ -397,7 +397,7 @@ func TestVerdictsOfLossyTraces(t *testing.T) {
 			g.Number, g.End, g.Reason = number+1, 1, 1
 			l.add(1, g)
 		}
-		p := &gcProcess{&runtimeevents.GCProcess{PID: 1, Ticks: 1, TickBytes: 5e6}, l.list(1), nil}
+		p := &gcProcess{&runtimeevents.GCProcess{PID: 1, Ticks: 1}, l.list(1), nil, 5e6}
 		c := &Context{End: 1e8, Events: 100, Lost: tt.lost, Frames: func(uint32) []string { return nil }}
 		sums := sumGCs(p, nil, c)
 		stats := gcStatsOf(p, sums, c)
@@ -458,10 +458,58 @@ func TestAllocatedBySizes(t *testing.T) {
 		for _, g := range tt.list {
 			l.add(1, g)
 		}
-		sums := sumGCs(&gcProcess{&runtimeevents.GCProcess{PID: 1}, l.list(1), tt.before}, nil, &Context{})
+		sums := sumGCs(&gcProcess{&runtimeevents.GCProcess{PID: 1}, l.list(1), tt.before, 0}, nil, &Context{})
 		assert.Equal(t, tt.want, sums.allocated, name)
 		assert.Equal(t, tt.time, sums.allocating, name)
 	}
+}
+
+// Ticks are of the collection after them, wherever the time that is wanted begins, and of that
+// time where they lie in it. Where none does the heap, which grew before, does not tell either.
+func TestAllocatedByTicksOfATime(t *testing.T) {
+	tick := waitEvent(runtimeevents.IDAllocationTick, 100, 0, 0, 0, 0, 0, 0, 0)
+	of := func(in interval.Interval) (rows []uint64, total any) {
+		c := newGCCollector(in)
+		ns := int64(0)
+		for number := byte(1); number <= 2; number++ {
+			start := waitEvent(runtimeevents.IDGCStart, number, 0, 0, 0, 0, 0, 0, 0)
+			stop := waitEvent(runtimeevents.IDGCEnd, number, 0, 0, 0, 0, 0, 0, 0)
+			for _, ev := range []*nettrace.Event{tick, tick, start, stop} {
+				ns++
+				c.take(ev, ns, 0)
+			}
+		}
+		r := c.report(&Context{In: in, End: ns, Frames: func(uint32) []string { return nil }}, in)
+		for line := range strings.Lines(writeRuntime(t, r, "ndjson", 0)) {
+			var row map[string]any
+			require.NoError(t, json.Unmarshal([]byte(line), &row))
+			if row["k"] == "stats" {
+				return rows, row["total_allocated_bytes"]
+			}
+			rows = append(rows, uint64(row["allocated_bytes"].(float64)))
+		}
+		return rows, nil
+	}
+	for name, tt := range map[string]struct {
+		in    interval.Interval
+		rows  []uint64
+		total any
+	}{
+		"all":                           {interval.Interval{}, []uint64{200, 200}, 400.0},
+		"from between two ticks":        {interval.Interval{From: 6, To: 100}, []uint64{200}, 100.0},
+		"from behind them":              {interval.Interval{From: 7, To: 100}, []uint64{200}, nil},
+		"before the other ones":         {interval.Interval{To: 1}, nil, 100.0},
+		"a collection between ticks":    {interval.Interval{From: 3, To: 4}, []uint64{200}, nil},
+		"until the next one's are told": {interval.Interval{From: 3, To: 5}, []uint64{200}, 100.0},
+	} {
+		rows, total := of(tt.in)
+		assert.Equal(t, tt.rows, rows, name)
+		assert.Equal(t, tt.total, total, name)
+	}
+
+	var stats gcStats
+	stats.allocates(&gcProcess{GCProcess: &runtimeevents.GCProcess{Ticks: 1}}, &gcSums{allocated: 5e6, allocating: 1e9}, &Context{})
+	assert.Nil(t, stats.Allocated)
 }
 
 // Workers exist also where their number does not grow.

@@ -136,7 +136,7 @@ func TestReportFromBrokenDisk(t *testing.T) {
 	for range 20_000 {
 		l.Add(&gcRecord{})
 	}
-	r := gcReport([]*gcProcess{{&runtimeevents.GCProcess{}, l, nil}}, aside, &Context{End: 1})
+	r := gcReport([]*gcProcess{{&runtimeevents.GCProcess{}, l, nil, 0}}, aside, &Context{End: 1})
 	require.ErrorContains(t, r.Write(io.Discard, "ndjson", 0), "gone")
 
 	aside = &spool.Spool{Create: aside.Create, Memory: 1}
