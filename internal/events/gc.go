@@ -68,21 +68,21 @@ type gcProcess struct {
 // after g. A background collection's are those of its end, when the program has gone on.
 func measures(g *runtimeevents.Collection) bool { return g.HasSizes && g.HasHistory && !g.Concurrent }
 
-// heapSizes are those of the generations behind a collection; of large and pinned objects without
-// the free space, which they are allocated in: the heap of a program that frees as many as it
-// allocates does not grow.
+// heapSizes are those of the generations behind a collection without the free space, which objects
+// are allocated in: the heap of a program that frees as many large ones as it allocates does not
+// grow, nor does generation 0 where pinned objects keep it in its place.
 type heapSizes struct {
 	time int64 // ns, of the collection
 	gen  generationArray
+
+	swept   generationArray // of a background collection that began since, at its end
+	sweptAt int64           // ns, 0: of none
 }
 
 func sizesAfter(g *runtimeevents.Collection) *heapSizes {
 	a := &heapSizes{time: g.Start}
 	for i := range g.Gen {
-		a.gen[i] = g.Gen[i].After
-		if i >= largeObjects {
-			a.gen[i] -= min(a.gen[i], g.Gen[i].Fragmentation)
-		}
+		a.gen[i] = g.Gen[i].After - min(g.Gen[i].After, g.Gen[i].Fragmentation)
 	}
 	return a
 }
@@ -90,10 +90,17 @@ func sizesAfter(g *runtimeevents.Collection) *heapSizes {
 // behind returns the sizes behind g, where a was told before it; nil if nothing tells them.
 func (a *heapSizes) behind(g *runtimeevents.Collection) *heapSizes {
 	if measures(g) {
-		return sizesAfter(g)
+		after := sizesAfter(g)
+		if a != nil && a.sweptAt > g.Start {
+			after.swept, after.sweptAt = a.swept, a.sweptAt
+		}
+		return after
 	}
 	if a != nil && g.HasHistory {
 		a.grown(g)
+		if g.HasSizes && g.Concurrent && g.End > g.Start {
+			a.swept, a.sweptAt = sizesAfter(g).gen, g.End
+		}
 	}
 	return a
 }
@@ -101,12 +108,24 @@ func (a *heapSizes) behind(g *runtimeevents.Collection) *heapSizes {
 // largeObjects is the first of the generations that are no numbers: large ones, and pinned ones.
 const largeObjects = 3
 
-// grown returns by how much large and pinned objects grew until g began, and sets a to their sizes then.
+// grown returns by how much the generations that objects are allocated in grew until g began, and
+// sets a to their sizes then. What a background collection frees meanwhile is not told apart from
+// what is allocated: they grew by no less than since it began, nor than since it ended.
 func (a *heapSizes) grown(g *runtimeevents.Collection) (sum uint64) {
-	for i := largeObjects; i < len(g.Gen); i++ {
+	swept := a.sweptAt > 0 && a.sweptAt <= g.Start
+	for i := range g.Gen {
+		if i > 0 && i < largeObjects {
+			continue
+		}
+		if swept {
+			a.gen[i] = min(a.gen[i], a.swept[i])
+		}
 		now := g.Gen[i].Before - min(g.Gen[i].Before, g.Gen[i].FragmentationBefore)
 		sum += now - min(now, a.gen[i])
 		a.gen[i] = now
+	}
+	if swept {
+		a.sweptAt = 0
 	}
 	return sum
 }
@@ -368,7 +387,6 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		}
 		if g.Start >= c.In.From {
 			if was != nil && measures(&g.Collection) {
-				s.allocated += g.Gen[0].Before - min(g.Gen[0].Before, was.gen[0])
 				s.allocating += g.Start - was.time
 			}
 			if was != nil && g.HasHistory {

@@ -441,6 +441,16 @@ func TestAllocatedBySizes(t *testing.T) {
 		g.Gen[3] = runtimeevents.Generation{Before: before, FragmentationBefore: freeBefore, After: after, Fragmentation: free}
 		return g
 	}
+	background := func(number uint32, ends int64, before, freeBefore, after, free uint64) *gcRecord {
+		g := collection(number, before, after)
+		g.Concurrent, g.End = true, ends
+		g.Gen[0].FragmentationBefore, g.Gen[0].Fragmentation = freeBefore, free
+		return g
+	}
+	free := func(g *gcRecord, before, after uint64) *gcRecord {
+		g.Gen[0].FragmentationBefore, g.Gen[0].Fragmentation = before, after
+		return g
+	}
 	for name, tt := range map[string]struct {
 		list   []*gcRecord
 		before *heapSizes
@@ -450,7 +460,10 @@ func TestAllocatedBySizes(t *testing.T) {
 		"from the start of the process":            {[]*gcRecord{collection(1, 100, 40), collection(2, 120, 50)}, nil, 100 + 80, 2e9},
 		"attached: the first one is a start":       {[]*gcRecord{collection(7, 100, 40), collection(8, 120, 50)}, nil, 80, 1e9},
 		"attached: one collection tells nothing":   {[]*gcRecord{collection(7, 100, 40)}, nil, 0, 0},
-		"behind a collection before what is asked": {[]*gcRecord{collection(7, 100, 40)}, &heapSizes{5e9, generationArray{70}}, 30, 2e9},
+		"behind a collection before what is asked": {[]*gcRecord{collection(7, 100, 40)}, &heapSizes{time: 5e9, gen: generationArray{70}}, 30, 2e9},
+		"small objects between pinned ones":        {[]*gcRecord{free(collection(1, 100, 100), 0, 90), free(collection(2, 100, 100), 10, 95)}, nil, 100 + 80, 2e9},
+		"a background collection sweeps":           {[]*gcRecord{collection(1, 100, 10), background(2, 2.5e9, 50, 0, 60, 40), free(collection(3, 70, 5), 10, 0)}, nil, 100 + 40 + (60 - 20), 3e9},
+		"one that has not ended yet":               {[]*gcRecord{collection(1, 100, 10), background(2, 3.5e9, 50, 0, 60, 40), free(collection(3, 70, 30), 10, 0), collection(4, 50, 5)}, nil, 100 + 40 + 10 + (50 - 20), 4e9},
 		"large objects in free space":              {[]*gcRecord{large(1, false, 50, 0, 50, 30), large(2, false, 50, 5, 50, 40), large(3, false, 60, 0, 60, 0)}, nil, 50 + 25 + 50, 3e9},
 		"what a background collection frees":       {[]*gcRecord{large(1, false, 50, 0, 50, 0), large(2, true, 80, 0, 80, 10), large(3, false, 80, 60, 80, 60), large(4, false, 80, 50, 80, 50)}, nil, 50 + 30 + 0 + 10, 4e9},
 	} {
