@@ -385,7 +385,7 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		if g.HasHistory {
 			s.heap = max(s.heap, g.Before())
 		}
-		if g.Start >= c.In.From {
+		if c.In.Contains(g.Start) { // of one that starts later only the pause begins within
 			if was != nil && measures(&g.Collection) {
 				s.allocating += g.Start - was.time
 			}

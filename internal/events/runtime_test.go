@@ -475,6 +475,13 @@ func TestAllocatedBySizes(t *testing.T) {
 		assert.Equal(t, tt.want, sums.allocated, name)
 		assert.Equal(t, tt.time, sums.allocating, name)
 	}
+
+	// What is asked for ends within the pause of the second collection, before that starts.
+	l := listsIn[gcRecord](nil)
+	l.add(1, collection(1, 100, 40))
+	l.add(1, collection(2, 120, 50))
+	sums := sumGCs(&gcProcess{&runtimeevents.GCProcess{PID: 1}, l.list(1), nil, 0}, nil, &Context{In: interval.Interval{To: 1.9e9}})
+	assert.EqualValues(t, 100, sums.allocated)
 }
 
 // Ticks are of the collection after them, wherever the time that is wanted begins, and of that
