@@ -507,6 +507,7 @@ func TestManyRequests(t *testing.T) {
 func FuzzBuilder(f *testing.F) {
 	f.Add([]byte{1, 0, 1, 1, 7, 5, 1, 1, 8, 9, 1, 1, 11, 30, 1, 1, 12, 31, 1, 1, 2, 40, 1, 1})
 	f.Add([]byte{1, 0, 0, 1, 17, 2, 0, 1, 20, 4, 0, 2, 6, 9, 0, 1, 16, 3, 0, 1, 14, 1, 0, 1, 3, 1, 0, 1})
+	f.Add([]byte{1, 0, 1, 1, 7, 5, 9, 1, 8, 9, 1, 1, 11, 30, 1, 1, 12, 31, 1, 1, 2, 40, 1, 1})
 	// Without ids: two requests whose connections are used again.
 	f.Add([]byte{1, 0, 0, 1, 7, 1, 0, 17, 8, 1, 0, 1, 1, 1, 0, 2, 7, 1, 0, 34, 8, 1, 0, 2, 11, 9, 0, 1, 12, 0, 0, 1, 13, 0, 0, 1,
 		11, 1, 0, 2, 12, 0, 0, 2, 13, 0, 0, 2, 14, 1, 0, 0, 2, 0, 0, 0, 14, 1, 0, 1, 2, 0, 0, 1, 1, 0, 0, 1, 6, 2, 0, 1, 7, 0, 0, 17,
@@ -531,6 +532,9 @@ func FuzzBuilder(f *testing.F) {
 				Kind: httpphases.Kind(data[0] % 46), Time: now, Thread: uint64(data[3] % 3), Process: 1,
 				Conn: int64(data[3] / 16), HasConn: data[3]&4 == 0, Status: int32(data[3]) + 180, HasStatus: data[3]&8 == 0,
 				Millis: float64(data[1]) / 3, Major: 1 + data[3]%2, Minor: 1, Scheme: "https", Host: "h", Port: int32(data[3] / 64), Text: "/x",
+			}
+			if data[2]%16 == 9 { // another place than others, as a proxy is or a handler sends requests to
+				e.Scheme, e.Host = "http", "p"
 			}
 			if e.Kind == httpphases.EventsLost {
 				e.Length = now - int64(data[3])*1e5
