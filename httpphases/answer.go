@@ -70,9 +70,11 @@ func (b *Builder) goesOn(p *process, r *request) {
 	b.emit(p, r)
 }
 
-// brokenOff notes that what served r failed when the headers were sent.
+// brokenOff notes that what served r failed when the headers were sent. A server that failed before
+// has made an answer of that, which is whole: a 500, or 400, 408, 413 and the like for a request that
+// it could not read.
 func (r *request) brokenOff(s *server) {
-	if s.Outcome == Failed && r.spanStatus < 500 {
+	if s.Outcome == Failed && r.spanStatus < 400 {
 		r.failed, r.endInferred, r.failText = true, true, "the server failed while it sent the answer"
 	}
 }

@@ -1,6 +1,7 @@
 package httpphases_test
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"testing"
@@ -19,6 +20,7 @@ func TestAnswerBehindTheSpan(t *testing.T) {
 		earlier  int   // requests of that route, whose server had ended when the headers came
 		served   int64 // ms: the end of the request that is served
 		threw    bool
+		status   int   // of the answer, if not 200
 		closed   int64 // ms: the end of its connection
 		reused   int64 // ms: the start of another request on its connection
 		next     bool  // another request begins behind the headers, on their thread
@@ -37,12 +39,15 @@ func TestAnswerBehindTheSpan(t *testing.T) {
 		"connection closed later":                     {served: 60, closed: 80, duration: 60, marks: "inferred"},
 		"server that fails in the middle":             {served: 60, threw: true, closed: 60, duration: 60, marks: "inferred", outcome: httpphases.Failed},
 		"server that failed at once":                  {served: 5, threw: true, duration: 10, marks: "inferred", outcome: httpphases.Failed},
+		"content that is too large for the server":    {served: 5, threw: true, status: 413, duration: 10},
+		"content that broke off, and is told so":      {served: 12, threw: true, status: 400, duration: 10},
 		"request that is served to the end":           {served: 1000, duration: 10},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var rows []*httpphases.Request
 			b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows = append(rows, r) }})
 			client := httpphases.Span{Name: "System.Net.Http.HttpRequestOut", ID: "c", URL: "http://localhost/a", Status: 200, Task: httpphases.TaskRan}
+			client.Status = cmp.Or(c.status, client.Status)
 			server := httpphases.Span{Name: "Microsoft.AspNetCore.Hosting.HttpRequestIn", ID: "s", ParentID: "c", RequestID: "0H:1"}
 			type at struct {
 				ms int64
