@@ -242,6 +242,17 @@ func TestDecodeNamed(t *testing.T) {
 	}
 }
 
+// Endpoints by which routing says that it has no route for a request are none.
+func TestEndpointWithoutRoute(t *testing.T) {
+	for _, name := range []string{"405 HTTP Method Not Supported", "415 HTTP Unsupported Media Type"} {
+		var d httpphases.Decoder
+		var e httpphases.Event
+		logged := join(int32s(2, 1), utf16("Microsoft.AspNetCore.Routing.EndpointMiddleware"), int32s(0), utf16("ExecutingEndpoint"))
+		assert.False(t, d.Decode(&e, httpphases.ProviderLogging, 17, 0, "FormattedMessage", 0, join(logged, utf16("Executing endpoint '"+name+"'"))))
+		assert.False(t, d.Decode(&e, httpphases.ProviderLogging, 17, 0, "MessageJson", 0, join(logged, utf16("{}"), utf16(`{"EndpointName":"`+name+`"}`))))
+	}
+}
+
 // Names that a session gives to values are told by the bridge when it begins.
 func TestAliases(t *testing.T) {
 	var d httpphases.Decoder

@@ -511,8 +511,12 @@ func firstField(s string) string {
 
 // endpointRoute takes the template of a route from the display name of an endpoint:
 // "/ok HTTP: GET", "HTTP: GET /ok => Handler". Another name, that of a controller's
-// method, is returned as it is.
+// method, is returned as it is. "405 HTTP Method Not Supported" and "415 HTTP Unsupported
+// Media Type" are endpoints by which routing says that no route fits.
 func endpointRoute(name string) string {
+	if status, what, _ := strings.Cut(name, " "); statusOf(status) >= 400 && strings.HasPrefix(what, "HTTP ") {
+		return ""
+	}
 	if route, _, ok := strings.Cut(name, " HTTP: "); ok {
 		return route
 	}
