@@ -105,6 +105,12 @@ func (b *Builder) spanOwner(p *process, th *thread, e *Event) *request {
 	if waits(th.last) && th.kind == RequestStart {
 		return th.last
 	}
+	if r := th.last; !hasID && e.Span.URL == "" && r.spansNext(th.kind) {
+		if p.idless.n > 1 {
+			r.guesses++ // the thread tells, and nothing that would not fit to another one
+		}
+		return r
+	}
 	if r := th.spanned; !hasID && r != nil && r.open && r.redirected() {
 		return r
 	}
@@ -121,6 +127,13 @@ func (b *Builder) spanOwner(p *process, th *thread, e *Event) *request {
 		only.guesses++
 	}
 	return only
+}
+
+// spansNext reports whether the next span that begins on a thread is of r, whose event of kind k was
+// the last one there: System.Net.Http begins it directly behind RequestStart and RequestRedirect. It
+// has its address only when it ends, and then only if the session asked for the tags.
+func (r *request) spansNext(k Kind) bool {
+	return r != nil && r.open && r.idless && r.stage() == stageNone && (k == RequestStart && r.spanned == nil || k == RequestRedirect)
 }
 
 // near reports whether p is where a span goes. System.Net.Http leaves out the query, and
