@@ -74,3 +74,48 @@ func TestPortOfConnection(t *testing.T) {
 	b.Finish(1e9)
 	assert.Equal(t, []int{5000, 0}, got)
 }
+
+// TestEndOfOneNobodyKnows: how a request ended that began before the recording is not told of the next
+// one that ends on its thread.
+func TestEndOfOneNobodyKnows(t *testing.T) {
+	line := func(status int, route string) httpphases.Event {
+		return httpphases.Event{Kind: httpphases.ServerLogged, Span: &httpphases.Span{Status: status, Route: route}}
+	}
+	scope := httpphases.Event{Kind: httpphases.ScopeStop, Span: &httpphases.Span{Scope: "1/1"}}
+	stop := httpphases.Event{Kind: httpphases.ServerRequestStop}
+	threw := httpphases.Event{Kind: httpphases.ServerUnhandled}
+	of := func(id byte, thread uint64, events ...httpphases.Event) []httpphases.Event {
+		for i := range events {
+			events[i].ID, events[i].Thread = [16]byte{id}, thread
+		}
+		return events
+	}
+	for name, c := range map[string]struct {
+		begun  uint64             // the thread on which the one that is known began
+		before []httpphases.Event // of the other
+		then   []httpphases.Event // of the one that is known
+	}{
+		"an exception":          {6, []httpphases.Event{threw, stop}, []httpphases.Event{stop}},
+		"and it began there":    {5, []httpphases.Event{threw, stop}, []httpphases.Event{stop}},
+		"a line of the log":     {6, []httpphases.Event{line(404, ""), stop, scope}, []httpphases.Event{line(0, "/y")}},
+		"the log and no other":  {6, []httpphases.Event{line(404, ""), scope}, []httpphases.Event{line(0, "/y")}},
+		"both, and lines after": {6, []httpphases.Event{line(404, ""), threw, stop, scope}, []httpphases.Event{line(0, "/y"), stop}},
+	} {
+		var rows []*httpphases.ServerRequest
+		b := httpphases.NewBuilder(&httpphases.Options{Server: func(s *httpphases.ServerRequest) { rows = append(rows, s) }})
+		start := httpphases.Event{Kind: httpphases.ServerRequestStart, Text: "/y"}
+		events := append(of(1, 5, c.before...), of(2, c.begun, start)...)
+		if c.begun != 5 { // it began before the other ended
+			events = append(of(2, c.begun, start), of(1, 5, c.before...)...)
+		}
+		for i, e := range append(events, of(2, 5, c.then...)...) {
+			e.Time = int64(i+1) * 1e6
+			b.Add(&e)
+		}
+		b.Finish(1e9)
+		if assert.Len(t, rows, 1, name) {
+			assert.NotEqual(t, httpphases.Failed, rows[0].Outcome, name)
+			assert.Zero(t, rows[0].Status, name)
+		}
+	}
+}

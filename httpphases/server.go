@@ -7,6 +7,9 @@ import "strings"
 // thread, and end it so in the reverse order: that ties the ids that each of them uses to
 // the events of the others. Whoever was first to tell of a request also ends it.
 func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n int) {
+	if th.others(e.Kind) {
+		th.logged, th.threw, th.over = nil, false, false
+	}
 	switch e.Kind {
 	case ServerRequestStart:
 		s := b.newServer(p, th, e, h, n)
@@ -31,6 +34,8 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 				th.logged = e.Span
 			case e.Kind == KestrelStop && b.beganBefore(p, e.Span):
 				b.servedBefore(p, th, e, h, n)
+			case e.Kind == ServerRequestStop || e.Kind == ScopeStop:
+				th.over = true
 			}
 			return
 		}
@@ -42,7 +47,7 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 				p.tell(s, of)
 			}
 		}
-		th.logged, th.threw = nil, false
+		th.logged, th.threw, th.over = nil, false, false
 		if s.ends == e.Kind {
 			s.Duration, s.HasDuration = max(0, e.Time-s.Start), true // below, the event came too late
 			b.emitServer(p, s)
@@ -51,6 +56,19 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 			th.serving, th.stopping = s, true
 		}
 	}
+}
+
+// others reports whether an event is of another request than the one whose end its thread told
+// before: none that is known, as it began before the recording. That ends with a line of the log, a
+// failure, and the stops of Hosting, the log and Kestrel, in this order.
+func (th *thread) others(k Kind) bool {
+	switch k {
+	case ServerRequestStart, KestrelStart, ScopeStart, SpanStart:
+		return true
+	case ServerLogged, ServerUnhandled, ServerRequestStop:
+		return th.over
+	}
+	return false
 }
 
 // maxFirsts bounds the connections that are known.

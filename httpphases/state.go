@@ -430,6 +430,7 @@ type thread struct {
 	answered  *request // whose answer goes on behind its span, which was the last event here
 	logged    *Span    // a line of the log about a request whose end follows
 	threw     bool     // likewise, an exception that nobody handled
+	over      bool     // the end of a request has come that nobody knows: what is told next is of another one
 	// A HandshakeStop that may be the server's.
 	stop       *handshake
 	stopAt     int64
