@@ -404,7 +404,7 @@ func (r *Reader) compressedRows(blk *block, rows []row, pos, end int, lo, hi int
 			lo, hi = math.MinInt64, math.MaxInt64 // it is the block's own header that is wrong
 		}
 		if numbers == nil {
-			numbers, cur.capture = r.numbersOf(captured, seq, blk.offset+int64(at))
+			numbers, cur.capture = r.numbersOf(captured, &cur, seq, blk.offset+int64(at))
 		}
 		cur.lost = 0
 		if numbers.epoch != r.seqEpoch || seq != numbers.last+1 && id != 0 {
@@ -495,14 +495,17 @@ func (r *Reader) carryOver(blk *block, cur *row, from *headerState) {
 	cur.ids = blk.idsOf(&activityIDs{from.activity, from.related})
 }
 
-// numbersOf returns the numbering of a capture thread, and its id (v6: that of its row, 0 if it has
-// none): where one flipped bit makes a new thread of one whose next number this is, it is that.
-func (r *Reader) numbersOf(thread uint64, seq uint32, at int64) (*sequence, uint64) {
+// numbersOf returns the numbering of the capture thread of an event, and its id (v6: that of its row, 0
+// if it has none): where one flipped bit makes a new thread of one whose next number this is, it is
+// that. A thread whose first events were lost is as new. But an event also tells whose it is, which
+// but for samples is its capture thread, or nobody's, where the thread is ending.
+func (r *Reader) numbersOf(thread uint64, cur *row, seq uint32, at int64) (*sequence, uint64) {
 	s := r.seq[thread]
 	if s == nil && r.h.Version < 6 && seq > 1 {
+		sample := cur.meta != nil && cur.meta.Role == RoleSample
 		for bit := range 64 {
 			other := thread ^ 1<<bit
-			if q := r.seq[other]; q != nil && q.epoch == r.seqEpoch && q.last+1 == seq {
+			if q := r.seq[other]; q != nil && q.epoch == r.seqEpoch && q.last+1 == seq && (other == cur.thread || sample) {
 				r.told(at, "event", fmt.Errorf("%w: capture thread %d is not known and its number %d is the next of thread %d, which it is read as", ErrDamaged, thread, seq, other), 0)
 				s, thread = q, other
 				break
@@ -738,7 +741,7 @@ func (r *Reader) plainRow(blk *block, e *plainHeader, pos int) {
 	}
 	r.countUnknown(cur.meta, lacks)
 	var s *sequence
-	s, cur.capture = r.numbersOf(e.capture, e.seq, at)
+	s, cur.capture = r.numbersOf(e.capture, &cur, e.seq, at)
 	if gap := e.seq - s.last - 1; s.epoch == r.seqEpoch && gap != 0 && gap < 1<<31 {
 		cur.lost = gap
 		r.loseBefore(&cur, s, e.capture, int64(e.time), at)

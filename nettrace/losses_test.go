@@ -135,3 +135,28 @@ func TestAddLoss(t *testing.T) {
 		}
 	}
 }
+
+// A thread whose first events were lost is a thread of its own, also where its number is the next of
+// one whose id differs by a bit: where threads come and go by the hundred, one such is always there.
+func TestLostFirstEvents(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Version: 4, Frequency: 1e9, PointerSize: 8})
+	require.NoError(t, err)
+	m := &Metadata{Provider: "P", EventID: 1}
+	for i, ev := range []Event{
+		{ThreadID: 0x100, CaptureThreadID: 0x100}, {ThreadID: 0x100, CaptureThreadID: 0x100},
+		{ThreadID: 0x180, CaptureThreadID: 0x180, Lost: 2}, {CaptureThreadID: 0x140, Lost: 2},
+	} {
+		ev.Metadata, ev.Time = m, int64(i+1)
+		require.NoError(t, w.Write(&ev))
+	}
+	require.NoError(t, w.Close())
+	r, err := NewReader(&out, warnings(t))
+	require.NoError(t, err)
+	var threads []uint64
+	for ev := (Event{}); r.Read(&ev) == nil; {
+		threads = append(threads, ev.CaptureThreadID)
+	}
+	assert.Equal(t, []uint64{0x100, 0x100, 0x180, 0x140}, threads)
+	assert.Zero(t, r.Stats().Defects)
+}
