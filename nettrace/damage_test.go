@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 	"testing/iotest"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -943,6 +944,65 @@ func TestMissingStacks(t *testing.T) {
 				}
 			}
 			assert.Zero(t, other, "%s without the block at %d", name, span[0])
+		}
+	}
+}
+
+// Where a definition cannot be read, or is missing with its block, its events are of no type, or of the right one where that can be
+// told from what they look like, and all others are what they were: the missing id is not taken for
+// another one of which a bit was flipped.
+func TestMissingDefinition(t *testing.T) {
+	type event struct {
+		time   int64
+		thread uint64
+		number uint32
+	}
+	types := func(data []byte) (of map[event]string, defined map[int64]string) {
+		of, defined = map[event]string{}, map[int64]string{}
+		r, err := NewReader(bytes.NewReader(data), nil)
+		require.NoError(t, err)
+		var ev Event
+		for r.Read(&ev) == nil {
+			m := ev.Metadata
+			name := fmt.Sprint(m.Provider, " ", m.EventID)
+			if m.Unknown {
+				name = ""
+			}
+			of[event{ev.Time, ev.CaptureThreadID, ev.SequenceNumber}], defined[m.Offset] = name, name
+		}
+		return of, defined
+	}
+	for _, name := range []string{"probe9.nettrace.gz", "arraytypes.nettrace.gz"} {
+		data := testFile(t, name)
+		whole, defined := types(data)
+		require.Greater(t, len(defined), 5)
+		for at, missing := range defined {
+			provider, _, _ := strings.Cut(missing, " ")
+			text, err := binary.Append(nil, binary.LittleEndian, utf16.Encode([]rune(provider)))
+			require.NoError(t, err)
+			i := int(at) + bytes.Index(data[at:], text)
+			got, _ := types(slices.Concat(data[:i], bytes.Repeat([]byte{1, 0}, len(text)/2), data[i+len(text):]))
+			assert.Len(t, got, len(whole))
+			for ev, as := range got {
+				if as != whole[ev] && (as != "" || whole[ev] != missing) {
+					t.Errorf("%s without %s: %s is read as %q", name, missing, whole[ev], as)
+					break
+				}
+			}
+		}
+		spans, kinds := blocksOf(t, data)
+		for i, span := range spans {
+			if kinds[i] != kindMetadata {
+				continue
+			}
+			got, _ := types(slices.Concat(data[:span[0]], data[span[1]:]))
+			assert.Len(t, got, len(whole))
+			for ev, as := range got {
+				if as != "" && as != whole[ev] {
+					t.Errorf("%s without the block at %d: %s is read as %q", name, span[0], whole[ev], as)
+					break
+				}
+			}
 		}
 	}
 }

@@ -853,7 +853,11 @@ func (r *Reader) compressedMetadata(b []byte, pos int, at int64, whole bool) (de
 			err = errNoDefinition
 		}
 		if err != nil {
-			next, state := r.nextDefinition(b, start, s)
+			r.meta.last++
+			next, state := c.pos, s
+			if err != errNoDefinition || !definesAt(c, s) {
+				next, state = r.nextDefinition(b, start, s)
+			}
 			if whole || next < len(b) {
 				r.damaged(at+int64(start), "MetadataBlock", err, int64(next-start))
 			}
@@ -874,6 +878,7 @@ func (r *Reader) plainMetadata(b []byte, pos int, at int64, whole bool) (defined
 		func(e *plainHeader, pos, next int) {
 			payload := b[e.payload:e.end]
 			if !isDefinition(payload) {
+				r.meta.last++
 				r.damaged(at+int64(pos), "MetadataBlock", errNoDefinition, int64(next-pos))
 			} else if m := r.definition(payload, at+int64(pos)); m != nil {
 				defined = append(defined, m)
@@ -936,6 +941,15 @@ func (r *Reader) definitionsFrom(b []byte, pos int) bool {
 		}
 	}
 	return true
+}
+
+// definesAt reports whether a definition with a compressed header stands at the cursor, or nothing.
+func definesAt(c Cursor, s headerState) bool {
+	if c.Len() == 0 {
+		return true
+	}
+	payload, err := metadataEvent(&c, &s)
+	return err == nil && describes(payload)
 }
 
 // nextDefinition finds where definitions with compressed headers go on behind a damaged one: the

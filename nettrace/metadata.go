@@ -24,6 +24,8 @@ type metadataTable struct {
 	lost  map[uint32]*Metadata // stand-ins for ids that were never defined
 
 	described int // fields and pairs of all
+
+	last uint32 // id of the definition read last, also of one that could not be read
 }
 
 const denseIDs = 1 << 14
@@ -61,6 +63,7 @@ func (t *metadataTable) define(m *Metadata) (redefined, full bool) {
 	if old != nil && old.Provider == m.Provider && string(old.Raw) == string(m.Raw) && old.ProviderID == m.ProviderID {
 		return false, false // a repetition: keep the pointer
 	}
+	t.last = m.ID
 	if t.described += countFields(m.Fields) + len(m.KeyValues); len(t.all) >= maxMetadata || t.described > maxDescribed {
 		return false, true
 	}
@@ -71,10 +74,19 @@ func (t *metadataTable) define(m *Metadata) (redefined, full bool) {
 	return old != nil, false
 }
 
+// lacks reports whether it is the definition of an id that is missing, and not a flipped bit that made
+// the id: v3 to v5 count them up, each defined before its first event.
+func (t *metadataTable) lacks(id uint32, version int) bool {
+	return version >= 3 && version < 6 && id > 0 && id <= t.last && t.find(id) == nil
+}
+
 // unknown returns the stand-in for an id without definition.
 func (t *metadataTable) unknown(id uint32) *Metadata {
 	m := t.lost[id]
 	if m == nil {
+		if id == t.last+1 { // the next definition is missing with its block: no damage tells of it
+			t.last = id
+		}
 		if len(t.lost) >= 1024 {
 			id = 0
 			if m = t.lost[0]; m != nil {

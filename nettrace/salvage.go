@@ -172,7 +172,7 @@ func (r *Reader) distrust(blk *block, h eventHeader, from, to int, broken bool) 
 	}
 	for i := range rows {
 		row := &rows[i]
-		if row.meta.Unknown || timed && !h.holds(row.time) ||
+		if row.meta.Unknown && !r.meta.lacks(row.meta.ID, r.h.Version) || timed && !h.holds(row.time) ||
 			broken && i >= len(rows)-trustedTail && !r.fits(row.meta, blk.buf[row.payload:row.payload+row.size]) {
 			return int(row.at())
 		}
@@ -445,9 +445,11 @@ func (r *Reader) mend(blk *block, h eventHeader) {
 }
 
 // mendMetadata gives the events from row i on, which refer to one id that is not
-// defined, the one definition that is a bit away from it and fits all of them.
+// defined, the one definition that is a bit away from it and fits all of them. Where the definition is
+// missing that is one out of its order: the bit was flipped in the id that it defines.
 func (r *Reader) mendMetadata(blk *block, i int) {
 	id, n := blk.rows[i].meta.ID, 0
+	missing := r.meta.lacks(id, r.h.Version)
 	rows := blk.rows[i:]
 	for n < len(rows) && rows[n].meta == rows[0].meta {
 		n++
@@ -456,7 +458,7 @@ func (r *Reader) mendMetadata(blk *block, i int) {
 	var found *Metadata
 	for bit := range 32 {
 		m := r.meta.find(id ^ 1<<bit)
-		if m == nil || m.Unknown {
+		if m == nil || m.Unknown || missing && m.ID <= r.meta.last {
 			continue
 		}
 		fit := true
