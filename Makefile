@@ -76,9 +76,11 @@ demo:
 # that gave up, and whose answer it was, 35; answers that cut stacks contest, and a faster search, 25, most of it
 # alignment; how long the recorder took for a stack 55; blocks that nobody knows and what goes on behind a broken event, names
 # however escaped, ids of processes and votes on trial 60, half of it alignment; objects of v4 that nobody knows, definitions
-# with plain headers, large blocks in copies, damage in comparisons and stacks that share nothing 40, most of it alignment. The path of the checkout makes 4 KB of difference.
+# with plain headers, large blocks in copies, damage in comparisons and stacks that share nothing 40, most of it alignment;
+# requests that a handler sends elsewhere or twice, spans without an address, definitions that are missing and what was
+# allocated without ticks 60. The path of the checkout makes 4 KB of difference.
 size: build
-	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 31680000 ]
+	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 31740000 ]
 
 # What a release holds beside the programs: man page (with version and date of the commit), completions, licences.
 extras:
