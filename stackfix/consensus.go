@@ -259,11 +259,6 @@ func (c *consensus) answer(open []*block) (longer []*block) {
 				b.ext = c.t.Add(x.whole...)
 				b.rooted, b.how, b.conf = true, x.how, x.conf
 			case len(x.inner) > 0:
-				above := len(x.inner) - c.t.Depth(b.stack)
-				if c.repeatsTooFar(x.inner[:above], x.inner[above:]) {
-					c.parts[b].stack = b.stack // what was put above it before may be such turns, too
-					continue
-				}
 				c.parts[b].stack = c.t.Add(x.inner...)
 				longer = append(longer, b)
 			}
@@ -351,18 +346,6 @@ func (c *consensus) local() {
 			}
 			c.parts[b].begins(base)
 		}
-	})
-}
-
-// repeatsTooFar tells whether what is put above recorded frames may be further turns of a recursion,
-// of which nobody knows how many there are: a recorded method comes again, and they are more than
-// was recorded, or many above few methods.
-func (e *engine) repeatsTooFar(above, recorded []FrameID) bool {
-	if len(above) < innerSites || len(above) <= len(recorded) && e.methodsIn(recorded, fewMethods) == fewMethods {
-		return false
-	}
-	return slices.ContainsFunc(above, func(f FrameID) bool {
-		return slices.ContainsFunc(recorded, func(g FrameID) bool { return e.method(f) == e.method(g) })
 	})
 }
 

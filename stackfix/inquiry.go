@@ -406,8 +406,25 @@ func (q *inquiry) inner(b *block, p *part, a *assembly) {
 	if from == n {
 		return
 	}
+	own := len(q.fs) - q.t.Depth(b.stack)
+	if q.repeatsTooFar(q.fs[from:own], q.fs[own:]) {
+		p.stack = b.stack // what was put above it before may be such turns, too
+		return
+	}
 	q.found.inner = append(q.found.inner, q.fs[from:]...)
 	p.conf = min(p.conf, unanimous(votes))
+}
+
+// repeatsTooFar tells whether what is put above recorded frames may be further turns of a recursion,
+// of which nobody knows how many there are: a recorded method comes again, and they are more than
+// was recorded, or many above few methods.
+func (e *engine) repeatsTooFar(above, recorded []FrameID) bool {
+	if len(above) < innerSites || len(above) <= len(recorded) && e.methodsIn(recorded, fewMethods) == fewMethods {
+		return false
+	}
+	return slices.ContainsFunc(above, func(f FrameID) bool {
+		return slices.ContainsFunc(recorded, func(g FrameID) bool { return e.method(f) == e.method(g) })
+	})
 }
 
 // overlapped returns how many of the innermost n frames that all witnesses show above p, q.fs, are
