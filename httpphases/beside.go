@@ -47,10 +47,10 @@ func (x *exchange) fits(k Kind, ord uint32) bool {
 	return false
 }
 
-// gaveUp takes the end of a connection of HTTP/1.1. If it is that of an exchange that was given an
+// abandoned takes the end of a connection of HTTP/1.1. If it is that of an exchange that was given an
 // answer which nobody has read on yet, and another exchange waits for one on a connection that is
 // still open, the answer was to the other one.
-func (c *connection) gaveUp() {
+func (c *connection) abandoned() {
 	r := c.lastUser
 	if r == nil || !r.open || c.major > 1 || r.body.begun() {
 		return

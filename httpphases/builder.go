@@ -489,7 +489,7 @@ func (b *Builder) handle(e *Event) {
 		if e.HasConn {
 			if c := p.conns[e.Conn]; c != nil {
 				c.closed = true
-				c.gaveUp()
+				c.abandoned()
 				if c.user != nil && c.user.open && th.last == nil {
 					th.last, th.at = c.user, e.Time
 				}

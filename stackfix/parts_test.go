@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/stackfix/stacks"
 )
@@ -218,6 +219,22 @@ func TestAnotherPhase(t *testing.T) {
 	}
 }
 
+// foundOf asks a thread what is known of its one cut stack.
+func foundOf(t *testing.T, tree *stacks.Tree, samples []Sample) (*consensus, *block) {
+	s := newSolver(tree, Names{}, Options{Bridge: testBridge})
+	s.byName = false
+	w, _ := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
+	c := s.newConsensus(w)
+	c.find(false, nil)
+	for b := range w.runs[0].all() {
+		if b.cut == Depth {
+			return c, b
+		}
+	}
+	require.Fail(t, "no stack is cut")
+	return nil, nil
+}
+
 // TestCompiledAnew holds that a base shows what the nearest stacks show though others have a frame
 // more that was inlined since, unless the nearest are all from after the cut one: it may be either.
 func TestCompiledAnew(t *testing.T) {
@@ -254,22 +271,13 @@ func TestCompiledAnew(t *testing.T) {
 				}
 				samples = append(samples, s)
 			}
-			s := newSolver(tree, Names{}, Options{Bridge: testBridge})
-			s.byName = false
-			w, _ := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
-			c := s.newConsensus(w)
-			c.find(false, nil)
-			for b := range w.runs[0].all() {
-				if b.cut != Depth {
-					continue
-				}
-				if len(x.base) < len(anew) {
-					assert.False(t, b.rooted)
-					assert.Equal(t, x.base, s.t.AppendFrames(nil, c.parts[b].base))
-				} else {
-					assert.True(t, b.rooted)
-					assert.Equal(t, append(slices.Concat(x.base, below), s.t.Frame(b.stack)), s.t.AppendFrames(nil, b.ext))
-				}
+			c, b := foundOf(t, tree, samples)
+			if len(x.base) < len(anew) {
+				assert.False(t, b.rooted)
+				assert.Equal(t, x.base, c.t.AppendFrames(nil, c.parts[b].base))
+			} else {
+				assert.True(t, b.rooted)
+				assert.Equal(t, append(slices.Concat(x.base, below), c.t.Frame(b.stack)), c.t.AppendFrames(nil, b.ext))
 			}
 		})
 	}
@@ -309,18 +317,10 @@ func TestInlinedBefore(t *testing.T) {
 				}
 				samples = append(samples, s)
 			}
-			s := newSolver(tree, Names{}, Options{Bridge: testBridge})
-			s.byName = false
-			w, _ := s.load([]Thread{{Samples: Slice(samples)}}, []int{0}, math.MaxInt)
-			c := s.newConsensus(w)
-			c.find(false, nil)
-			for b := range w.runs[0].all() {
-				if b.cut == Depth {
-					assert.False(t, b.rooted)
-					assert.Equal(t, x.want, s.t.AppendFrames(nil, c.parts[b].base))
-					assert.InDelta(t, x.conf, c.parts[b].baseConf, 1e-9)
-				}
-			}
+			c, b := foundOf(t, tree, samples)
+			assert.False(t, b.rooted)
+			assert.Equal(t, x.want, c.t.AppendFrames(nil, c.parts[b].base))
+			assert.InDelta(t, x.conf, c.parts[b].baseConf, 1e-9)
 		})
 	}
 }
