@@ -390,6 +390,8 @@ type GCs struct {
 	// Finalizing, if set, says how much of a run of finalizers counts, ns, and whether its objects
 	// do; from is Unknown where the trace lacks the start.
 	Finalizing func(from, until int64) (part int64, counts bool)
+	// Ticked, if set, takes the bytes that each allocation tick tells, and its time, ns.
+	Ticked func(pid int, ns int64, amount uint64)
 
 	suspensions Suspensions
 	byPID       map[int]*GCProcess
@@ -451,6 +453,9 @@ func (c *GCs) Event(ev *nettrace.Event, ns int64, stack uint32) {
 		if a, err := ReadAllocationTick(ev); err == nil {
 			p.Ticks++
 			p.TickBytes += a.Amount
+			if c.Ticked != nil {
+				c.Ticked(ev.ProcessID, ns, a.Amount)
+			}
 		}
 	case IDAllocationSampled:
 		p.Sampled++

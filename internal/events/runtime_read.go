@@ -141,7 +141,6 @@ func Names(t *profile.Table, stack profile.StackID) (names []string) {
 
 type gcCollector struct {
 	runtimeevents.GCs
-	in     interval.Interval
 	others map[int]bool // processes that were suspended for other reasons
 	before map[int]*heapSizes
 	ticked map[int]uint64 // bytes of a process that ticks in the time that is wanted tell
@@ -149,7 +148,7 @@ type gcCollector struct {
 }
 
 func newGCCollector(in interval.Interval) *gcCollector {
-	c := &gcCollector{in: in, others: map[int]bool{}, before: map[int]*heapSizes{}, ticked: map[int]uint64{}, lists: listsIn[gcRecord](input.Aside(reportMemory))}
+	c := &gcCollector{others: map[int]bool{}, before: map[int]*heapSizes{}, ticked: map[int]uint64{}, lists: listsIn[gcRecord](input.Aside(reportMemory))}
 	c.Other = func(s *runtimeevents.Suspension) {
 		if in.Overlaps(s.Start, s.Restarted) {
 			c.others[s.Process] = true
@@ -160,6 +159,11 @@ func newGCCollector(in interval.Interval) *gcCollector {
 			return 0, in.Contains(until)
 		}
 		return in.Part(from, until), in.Overlaps(from, until)
+	}
+	c.Ticked = func(pid int, ns int64, amount uint64) {
+		if in.Contains(ns) {
+			c.ticked[pid] += amount
+		}
 	}
 	c.Settled = func(pid int, g *runtimeevents.GC) {
 		if in.Overlaps(min(g.Start, g.PauseStart()), g.End) {
@@ -178,12 +182,6 @@ func (c *gcCollector) wants(ev *nettrace.Event) bool { return c.Wants(ev) }
 
 func (c *gcCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 	c.Event(ev, ns, stack) // the ticks before the time that is wanted, too: they are of its first collection
-	if !runtimeevents.IsAllocationTick(ev) || !c.in.Contains(ns) {
-		return
-	}
-	if a, err := runtimeevents.ReadAllocationTick(ev); err == nil {
-		c.ticked[ev.ProcessID] += a.Amount
-	}
 }
 
 func (c *gcCollector) report(x *Context, in interval.Interval) *Report {
