@@ -16,6 +16,8 @@ import (
 	"github.com/tracefix/tracefix/internal/tracetest"
 )
 
+func TestMain(m *testing.M) { os.Exit(tracetest.KeepBrowser(m)) }
+
 var _ = flag.Bool("update", false, "write the golden picture anew")
 
 // httpPage writes the page of a trace's requests and returns its address.

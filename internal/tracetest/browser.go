@@ -13,13 +13,20 @@ import (
 	"time"
 )
 
-// A Browser is a Chromium without a window that a test drives, over the pipe of its DevTools
-// protocol: one page, no network but what the page asks for.
+// A Browser is a page of a Chromium without a window that a test drives, over the pipe of its DevTools
+// protocol, with storage of its own and no network but what the page asks for.
 type Browser struct {
 	t       testing.TB
-	in      io.Writer
-	answers chan answer
+	program *program
 	session string
+}
+
+// A program is a running Chromium; one test at a time drives it.
+type program struct {
+	in      io.WriteCloser
+	back    io.Closer
+	cmd     *exec.Cmd
+	answers chan answer
 	last    int
 }
 
@@ -58,53 +65,107 @@ func BrowserPath(t testing.TB) string {
 // browserEnv names the browser. Where it is set a test must not skip.
 const browserEnv = "TRACEFIX_BROWSER"
 
-// NewBrowser starts the browser, for as long as the test runs. Without one the test is skipped.
-func NewBrowser(t testing.TB, width, height int, flags ...string) *Browser {
+// kept is the Chromium that all tests of a package share, within KeepBrowser, once one of them has asked for it.
+var kept struct {
+	program *program
+	dir     string // where it keeps its files; "" outside of KeepBrowser
+}
+
+// KeepBrowser runs the tests of a package whose browsers, one after the other, are pages of one Chromium: to start
+// one takes more processor time than most pages do. Its result is the program's exit status.
+func KeepBrowser(m *testing.M) int {
+	dir, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(dir)
+	kept.dir = dir
+	status := m.Run()
+	if kept.program != nil {
+		kept.program.end()
+	}
+	return status
+}
+
+// NewBrowser opens a page, for as long as the test runs, in a Chromium that is started for it or that KeepBrowser
+// keeps. Without one the test is skipped.
+func NewBrowser(t testing.TB, width, height int) *Browser {
 	t.Helper()
 	path := BrowserPath(t)
-	theirs, ours, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	dir := t.TempDir()
-	cmd := exec.Command(path, append([]string{
-		"--headless", "--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader", "--allow-file-access-from-files", "--hide-scrollbars",
-		"--remote-debugging-pipe", "--user-data-dir=" + filepath.Join(dir, "browser"), fmt.Sprintf("--window-size=%d,%d", width, height), "about:blank",
-	}, flags...)...)
-	cmd.ExtraFiles = []*os.File{theirs, out}
-	if err := cmd.Start(); err != nil {
-		if os.Getenv(browserEnv) != "" {
-			t.Fatalf("%s does not start: %v", path, err)
+	p := kept.program
+	if p == nil {
+		dir := kept.dir
+		if dir == "" {
+			dir = t.TempDir()
 		}
-		t.Skipf("the browser does not start: %v", err)
-	}
-	theirs.Close()
-	out.Close()
-	b := &Browser{t: t, in: ours, answers: make(chan answer, 64)}
-	go b.listen(back)
-	t.Cleanup(func() {
-		ours.Close() // it ends with its pipe
-		done := make(chan struct{})
-		go func() { _ = cmd.Wait(); close(done) }()
-		select {
-		case <-done:
-		case <-time.After(5 * time.Second):
-			_ = cmd.Process.Kill()
-			<-done
+		var err error
+		if p, err = startBrowser(path, filepath.Join(dir, "browser")); err != nil {
+			if os.Getenv(browserEnv) != "" {
+				t.Fatalf("%s does not start: %v", path, err)
+			}
+			t.Skipf("the browser does not start: %v", err)
 		}
-		back.Close()
-	})
+		if kept.dir != "" {
+			kept.program = p
+		} else {
+			t.Cleanup(p.end)
+		}
+	}
+	b := &Browser{t: t, program: p}
+	var own struct{ BrowserContextID string }
+	b.call("Target.createBrowserContext", map[string]any{}, &own)
 	var target struct{ TargetID string }
-	b.call("Target.createTarget", map[string]any{"url": "about:blank"}, &target)
+	b.call("Target.createTarget", map[string]any{"url": "about:blank", "browserContextId": own.BrowserContextID, "width": width, "height": height}, &target)
 	var attached struct{ SessionID string }
 	b.call("Target.attachToTarget", map[string]any{"targetId": target.TargetID, "flatten": true}, &attached)
 	b.session = attached.SessionID
+	t.Cleanup(func() {
+		b.session = ""
+		b.call("Target.disposeBrowserContext", map[string]any{"browserContextId": own.BrowserContextID}, nil)
+	})
 	b.Show(width, height, false)
 	return b
+}
+
+// startBrowser starts a Chromium that keeps its files in dir.
+func startBrowser(path, dir string) (*program, error) {
+	theirs, ours, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	back, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	defer theirs.Close()
+	defer out.Close()
+	cmd := exec.Command(path,
+		"--headless", "--no-sandbox", "--disable-gpu", "--use-gl=swiftshader", "--enable-unsafe-swiftshader", "--allow-file-access-from-files", "--hide-scrollbars",
+		"--remote-debugging-pipe", "--user-data-dir="+dir, "about:blank")
+	cmd.ExtraFiles = []*os.File{theirs, out}
+	if err := cmd.Start(); err != nil {
+		ours.Close()
+		back.Close()
+		return nil, err
+	}
+	p := &program{in: ours, back: back, cmd: cmd, answers: make(chan answer, 64)}
+	go p.listen(back)
+	return p, nil
+}
+
+// end ends the browser.
+func (p *program) end() {
+	p.in.Close() // it ends with its pipe
+	done := make(chan struct{})
+	go func() { _ = p.cmd.Wait(); close(done) }()
+	select {
+	case <-done:
+	case <-time.After(5 * time.Second):
+		_ = p.cmd.Process.Kill()
+		<-done
+	}
+	p.back.Close()
 }
 
 // Show gives the page a size in pixels, and light or dark colours.
@@ -119,8 +180,8 @@ func (b *Browser) Show(width, height int, dark bool) {
 }
 
 // listen passes on the answers; events are not asked for.
-func (b *Browser) listen(r io.Reader) {
-	defer close(b.answers)
+func (p *program) listen(r io.Reader) {
+	defer close(p.answers)
 	for in := bufio.NewReaderSize(r, 1<<16); ; {
 		line, err := in.ReadBytes(0)
 		if err != nil {
@@ -128,7 +189,7 @@ func (b *Browser) listen(r io.Reader) {
 		}
 		var a answer
 		if json.Unmarshal(line[:len(line)-1], &a) == nil && a.ID > 0 {
-			b.answers <- a
+			p.answers <- a
 		}
 	}
 }
@@ -136,25 +197,26 @@ func (b *Browser) listen(r io.Reader) {
 // call calls a method of the protocol, and reads its result into out unless that is nil.
 func (b *Browser) call(method string, params map[string]any, out any) {
 	b.t.Helper()
-	b.last++
-	m := map[string]any{"id": b.last, "method": method, "params": params}
+	p := b.program
+	p.last++
+	m := map[string]any{"id": p.last, "method": method, "params": params}
 	if b.session != "" {
 		m["sessionId"] = b.session
 	}
 	text, err := json.Marshal(m)
 	if err == nil {
-		_, err = b.in.Write(append(text, 0))
+		_, err = p.in.Write(append(text, 0))
 	}
 	if err != nil {
 		b.t.Fatalf("%s: %v", method, err)
 	}
 	for late := time.After(patience); ; {
 		select {
-		case a, ok := <-b.answers:
+		case a, ok := <-p.answers:
 			switch {
 			case !ok:
 				b.t.Fatalf("%s: the browser ended", method)
-			case a.ID != b.last:
+			case a.ID != p.last:
 				continue
 			case a.Error != nil:
 				b.t.Fatalf("%s: %s", method, a.Error.Message)

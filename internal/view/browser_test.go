@@ -20,6 +20,8 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
+func TestMain(m *testing.M) { os.Exit(tracetest.KeepBrowser(m)) }
+
 // pageOf writes the page of a repaired trace and returns its address.
 func pageOf(t *testing.T, file string) string {
 	p, err := tracefix.Read(t.Context(), file, &tracefix.ReadOptions{Tracks: []string{"gc", "http", "exceptions", "contention", "activities", "counters"}, Work: true})
