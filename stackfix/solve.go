@@ -261,65 +261,29 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	if a.none || a.refused && took.deviation == 0 || e.short.untimely(a.c.p, e.o, blk) {
 		return false
 	}
-	c, v, donor := &a.c, a.evidence, a.donor
-	own := e.cal.confidence(v)
-	conf := min(own, donor, float64(blk.conf))
-	if c.kf == 0 && c.kb == 0 {
-		// no neighbour speaks: the code's own habits are all there is
-		conf = min(conf, c.share*math.Exp2(-c.foreign*habitsDoubt))
-	}
-	// where the code is hardly ever called so, the answer is wrong whatever else speaks
-	// for it
-	strange := c.caller < fewCallers
-	if strange {
-		conf *= c.caller / fewCallers
-	}
-	if a.refused {
-		own, conf = min(own, leavesWorth), min(conf, leavesWorth)
-	}
-	guessed := min(own, conf)
-	if guessed >= leastFit {
-		fits := e.fits(took, c.p, e.o)
-		own, conf = surer(own, fits), surer(conf, fits)
-	}
-	// an answer that follows a wrong neighbour teaches nothing
-	misled := c.kf > 0 && f.bad || c.kb > 0 && b.bad
+	c, v := &a.c, a.evidence
+	own, conf, guessed := e.sureness(&a, blk, took)
 	verdict := -1
 	if e.judged {
 		verdict = e.verdict(blk, c.p, e.o)
 	}
-	if e.judged && !misled && !strange && e.extRight(blk) {
-		if verdict >= 0 {
-			x := row{v, verdict == 1, blk.whole, e.question(blk.truth, c.p)}
-			key := int64(ri)<<32 | int64(bi)
-			if i, ok := e.last[key]; ok {
-				e.rows[i] = x
-			} else {
-				e.last[key] = len(e.rows)
-				e.rows = append(e.rows, x)
-			}
-		}
+	// an answer that follows a wrong neighbour teaches nothing
+	misled := c.kf > 0 && f.bad || c.kb > 0 && b.bad
+	if verdict >= 0 && !misled && !c.strange() && e.extRight(blk) {
+		e.keep(int64(ri)<<32|int64(bi), row{v, verdict == 1, blk.whole, e.question(blk.truth, c.p)})
 	}
 	how := e.how(blk, c)
-	need, needAll := e.needed(blk, c, v.rec > 0, how)
 	hearsay := c.kf+c.kb > 0 && (c.kf == 0 || !f.direct) && (c.kb == 0 || !b.direct)
 	blk.guess, blk.guessed, blk.guessHow = c.p, float32(guessed), how
 	blk.guessForeign, blk.guessMargin, blk.guessRec, blk.guessSides = float32(c.foreign), v.margin, v.rec, v.sides
+	need, needAll := e.needed(blk, c, v.rec > 0, how)
 	if own < need || conf < needAll {
 		// by names the model is wrong more often
 		blk.confirmable = !e.byName && e.isStrict(blk) && v.rec == 0 && !hearsay && own >= leastOwn && conf >= leastGuess
 		return false
 	}
-	if !e.judged && e.isStrict(blk) && min(conf, e.worth(blk, c)) < needAll {
-		return false
-	}
-	if hearsay && v.rec > 0 && float64(max(c.kf, c.kb)) < shortOverlap*float64(e.t.Depth(blk.stack)) {
-		return false
-	}
-	if hearsay && !e.judged && e.isStrict(blk) && conf < sureRepeated && c.share < clearShare {
-		return false
-	}
-	if v.rec > 0 && e.stage == asRecorded {
+	if v.rec > 0 && e.stage == asRecorded || !e.judged && e.isStrict(blk) && min(conf, e.worth(blk, c)) < needAll ||
+		hearsay && !e.heardWell(blk, c, v.rec > 0, conf) {
 		return false
 	}
 	blk.hearsay = hearsay && blk.ext != blk.stack
@@ -329,6 +293,51 @@ func (e *solver) root(ri, bi int, blk *block) bool {
 	blk.ext = e.t.Join(c.p, e.o)
 	blk.rooted = true
 	return true
+}
+
+// sureness is how sure a is as the answer for blk, which took so long: by the model alone; by all that lowers it;
+// and the lesser of the two before the time was asked.
+func (e *solver) sureness(a *answer, blk *block, took measure) (own, all, guessed float64) {
+	c := &a.c
+	own = e.cal.confidence(a.evidence)
+	all = min(own, a.donor, float64(blk.conf))
+	if c.kf == 0 && c.kb == 0 {
+		// no neighbour speaks: the code's own habits are all there is
+		all = min(all, c.share*math.Exp2(-c.foreign*habitsDoubt))
+	}
+	if c.strange() {
+		all *= c.caller / fewCallers
+	}
+	if a.refused {
+		own, all = min(own, leavesWorth), min(all, leavesWorth)
+	}
+	guessed = min(own, all)
+	if guessed >= leastFit {
+		fits := e.fits(took, c.p, e.o)
+		own, all = surer(own, fits), surer(all, fits)
+	}
+	return own, all, guessed
+}
+
+// strange reports whether the code is hardly ever called as c has it: then it is wrong whatever else speaks for it.
+func (c *cand) strange() bool { return c.caller < fewCallers }
+
+// keep keeps what became of the answer for a block, in place of what became of an older one.
+func (e *solver) keep(block int64, x row) {
+	if i, ok := e.last[block]; ok {
+		e.rows[i] = x
+		return
+	}
+	e.last[block] = len(e.rows)
+	e.rows = append(e.rows, x)
+}
+
+// heardWell reports whether c, of which only answers for other cut stacks tell, may be the answer for blk.
+func (e *solver) heardWell(blk *block, c *cand, recursive bool, conf float64) bool {
+	if recursive && float64(max(c.kf, c.kb)) < shortOverlap*float64(e.t.Depth(blk.stack)) {
+		return false
+	}
+	return e.judged || !e.isStrict(blk) || conf >= sureRepeated || c.share >= clearShare
 }
 
 // needed is how sure c, an answer for blk of which how speaks, must be: by the model alone, and by
