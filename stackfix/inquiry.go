@@ -64,9 +64,10 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool, alike 
 	a.at = [len(a.at)]uint8{}
 	q.now++
 	now, met, times := q.now, q.met, q.times
-	before, after := nearest(q.views[id-1].all, times, time)
-	if whole {
-		before, after = among(q.views[id-1].whole, before), among(q.views[id-1].whole, after)
+	view := &q.views[id-1]
+	before, after := nearest(view.all, times, time)
+	if whole && view.few {
+		before, after = among(view.whole, before), among(view.whole, after)
 	}
 	for a.n < mostVotes {
 		for len(before) > 0 && !q.recorded && met[before[len(before)-1].spot] == now {
@@ -83,6 +84,9 @@ func (q *inquiry) assemble(a *assembly, id int32, time int64, whole bool, alike 
 			s, before = before[n-1], before[:n-1]
 		default:
 			s, after = after[0], after[1:]
+		}
+		if whole && !q.isWhole[s.witness] {
+			continue
 		}
 		met[s.spot] = now
 		x := &q.witnesses[s.witness]

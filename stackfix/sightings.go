@@ -22,7 +22,8 @@ type sighting struct {
 // A view is the sightings of a context, in order of time.
 type view struct {
 	all   []sighting
-	whole []sighting // those of whole witnesses
+	whole []sighting // those of whole witnesses, if few is set
+	few   bool       // most witnesses are not whole
 }
 
 // asked is what is known of the contexts that are asked in a round.
@@ -37,7 +38,7 @@ type asked struct {
 
 	// scratch
 	all      []sighting // of all contexts
-	wholes   []sighting // of these: those of whole witnesses, but where all are
+	wholes   []sighting // of these: those of whole witnesses, where they are few
 	lastEnds []ending
 	// what gather needs
 	lastSpots []spot
@@ -230,21 +231,34 @@ func (c *consensus) see() {
 	c.findWhole()
 }
 
-// findWhole finds the sightings of whole witnesses. Where most stacks are cut they are few, and who
-// asks for them need not go through all.
+// findWhole finds the sightings of whole witnesses where they are few: who asks for them need not go through all.
 func (c *consensus) findWhole() {
-	some := c.wholes[:0]
+	n := 0
 	for id := range c.views {
 		x := &c.views[id]
+		whole := 0
+		for _, s := range x.all {
+			if c.isWhole[s.witness] {
+				whole++
+			}
+		}
+		if x.few = whole < len(x.all)/2; x.few {
+			n += whole
+		}
+	}
+	some := slices.Grow(c.wholes[:0], n)
+	for id := range c.views {
+		x := &c.views[id]
+		if !x.few {
+			continue
+		}
 		from := len(some)
 		for _, s := range x.all {
 			if c.isWhole[s.witness] {
 				some = append(some, s)
 			}
 		}
-		if x.whole = some[from:]; len(x.whole) == len(x.all) {
-			x.whole, some = x.all, some[:from]
-		}
+		x.whole = some[from:]
 	}
 	c.wholes = some
 }
