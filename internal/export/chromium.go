@@ -198,7 +198,39 @@ func appendHolds(b []byte, p *profile.Profile, th *profile.Thread, timing *profi
 		b = append(b, `,"type":`...)
 		b = text.AppendJSON(b, typ.String())
 	}
+	b = appendUntyped(b, p, th)
 	return append(b, '}')
+}
+
+// appendUntyped says that the recorder did not tell managed code from the rest, so that types are
+// none to go by, and when the thread waited for a lock, which the stacks do not tell. It is
+//
+//	,"untyped":true,"locked":[gap,length, ...]
+//
+// with two numbers for each wait that a sample was taken in: ns from the end of the one before
+// (from 0 for the first), and ns that it lasts.
+func appendUntyped(b []byte, p *profile.Profile, th *profile.Thread) []byte {
+	if !p.Meta.Untyped {
+		return b
+	}
+	b = append(b, `,"untyped":true`...)
+	var list []byte
+	locked, end := th.Locked, int64(0) // end of the last wait that is told
+	c := th.Samples.Cursor()
+	for s := (profile.Sample{}); c.Read(&s); {
+		for len(locked) > 0 && locked[0].To <= s.Time {
+			locked = locked[1:]
+		}
+		if len(locked) > 0 && locked[0].From <= s.Time {
+			list = append(strconv.AppendInt(list, locked[0].From-end, 10), ',')
+			list = append(strconv.AppendInt(list, locked[0].To-locked[0].From, 10), ',')
+			end, locked = locked[0].To, locked[1:]
+		}
+	}
+	if len(list) > 0 {
+		b = append(append(append(b, `,"locked":[`...), list[:len(list)-1]...), ']')
+	}
+	return b
 }
 
 // appendLimit says that spans are stacks, and at which depth the recorder cut them.

@@ -99,10 +99,29 @@ func readNDJSON(ctx context.Context, r io.Reader, b *builder) error {
 	if err := w.choose(b.opts.Weights, b.opts.AllWeights); err != nil {
 		return err
 	}
+	if b.p.Meta.Untyped = b.untyped(); b.p.Meta.Untyped {
+		b.p.Meta.Notes = append(b.p.Meta.Notes, profile.UntypedNote)
+	}
 	if waits > 0 {
 		b.note("%s samples off the CPU: their lines do not tell how long they took, as those of this version do; the recording does", report.Count(waits))
 	}
 	return nil
+}
+
+// untyped reports whether the recorder told no managed code from the rest: lines have the types that were
+// recorded, and no addresses, so that a stack is another one where its methods are.
+func (b *builder) untyped() bool {
+	var types profile.TypeTally
+	for _, t := range b.order {
+		last := profile.StackID(0)
+		for i := range t.rows {
+			if r := &t.rows[i]; r.Type != profile.SampleEvent {
+				types.Add(r.Type, r.Stack != last)
+				last = r.Stack
+			}
+		}
+	}
+	return types.Untyped()
 }
 
 // maxAmount bounds values, far from where sums overflow.

@@ -367,6 +367,31 @@ func TestNDJSONActivities(t *testing.T) {
 }
 
 // What `perf script -F` may tell beside: the line of the source behind each frame; or no event.
+// Where the runtime called each sample external, the stacks tell what was managed code, as in the recording.
+func TestNDJSONUntyped(t *testing.T) {
+	text := func(managed bool) string {
+		var b strings.Builder
+		for i := range 300 {
+			typ, leaf := "external", fmt.Sprintf("Shop!Shop.M%d()", i%7)
+			if i%3 == 0 {
+				leaf = "System.Private.CoreLib!System.Threading.Thread.Sleep(int32)"
+			} else if managed {
+				typ = "managed"
+			}
+			fmt.Fprintf(&b, `{"ts":%d,"pid":1,"tid":2,"type":"%s","depth":2,"cut":false,"frames":["Shop!Shop.Main()","%s"]}`+"\n", i, typ, leaf)
+		}
+		return b.String()
+	}
+	for _, told := range []bool{true, false} {
+		p, _ := read(t, kind("ndjson"), strings.NewReader(text(told)))
+		assert.Equal(t, !told, p.Meta.Untyped)
+		assert.Equal(t, !told, slices.Contains(p.Meta.Notes, profile.UntypedNote))
+		top := p.Top(profile.TopOptions{})
+		assert.InDelta(t, 200, top.CPU, 1, "told: %v", told)
+		assert.InDelta(t, 100, top.Wait, 1, "told: %v", told)
+	}
+}
+
 func TestPerfFields(t *testing.T) {
 	source := `my prog 7/8 20915.372780:    1001001 cpu-clock:ppp: 
 	            1152 leaf+0x29 (/tmp/my prog)

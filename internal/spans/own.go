@@ -15,7 +15,8 @@ import (
 //	"args":{"name":"HTTP","tracefix":{"holds":"track"}}
 //
 // Of stacks that were cut at another place than a limit it tells the number ("cut") and which
-// they are ("cuts", see toldCuts).
+// they are ("cuts", see toldCuts). Where the recorder did not tell managed code from the rest, it
+// says so ("untyped"), and when the thread waited for locks ("locked", see readLocked).
 //
 // limit is the number of frames at which the recorder cut stacks, absent if it did
 // not cut by depth; type is that of all samples of the thread, absent if they differ.
@@ -67,6 +68,9 @@ func (d *reading) mark(thread int32, text json.RawMessage) {
 		Cut   int     `json:"cut"`
 		Cuts  []int64 `json:"cuts"`
 		Type  string  `json:"type"`
+
+		Untyped bool    `json:"untyped"`
+		Locked  []int64 `json:"locked"`
 	}
 	if json.Unmarshal(text, &args) != nil {
 		return
@@ -85,6 +89,18 @@ func (d *reading) mark(thread int32, text json.RawMessage) {
 			o.typ, o.typed = s, true
 		}
 	}
+	if o.holds == holdsSamples && args.Untyped {
+		d.untyped = true
+		if locked := readLocked(args.Locked); locked != nil {
+			if d.locked == nil {
+				d.locked = map[int32][]profile.Interval{}
+			}
+			d.locked[thread] = locked
+		}
+		if !o.typed { // the few that were called managed are so by their stacks, too
+			o.typ, o.typed = profile.SampleExternal, true
+		}
+	}
 	if o.holds == holdsSamples {
 		if o.cuts = readCuts(args.Cuts); o.cuts == nil {
 			d.Facts.CutUntold += min(max(0, args.Cut), math.MaxInt32)
@@ -97,6 +113,24 @@ func (d *reading) mark(thread int32, text json.RawMessage) {
 	if o.holds == holdsSamples && d.opts.MaxDepth == 0 {
 		d.limit = o.limit
 	}
+}
+
+// readLocked reads when a thread waited for locks: two numbers for each wait, ns from the end of the one
+// before and ns that it lasts. It returns nil if they are not what tracefix writes.
+func readLocked(list []int64) []profile.Interval {
+	if len(list)%2 != 0 {
+		return nil
+	}
+	var locked []profile.Interval
+	for at := int64(0); len(list) > 0; list = list[2:] {
+		gap, length := list[0], list[1]
+		if gap < 0 || length <= 0 || gap > math.MaxInt64-at || length > math.MaxInt64-at-gap {
+			return nil
+		}
+		locked = append(locked, profile.Interval{From: at + gap, To: at + gap + length})
+		at += gap + length
+	}
+	return locked
 }
 
 // ownMethod is the method of a frame of tracefix's own output.

@@ -89,7 +89,9 @@ type reading struct {
 	sort     map[int32]bool // threads whose events are not in order of time
 	deepest  int            // frames of a sample between the roots and the marker
 	types    profile.TypeTally
-	stitch   []int8 // by stack: 1 stitched, -1 not, 0 not looked at
+	untyped  bool                         // tracefix's own output says that the recorder told no types,
+	locked   map[int32][]profile.Interval // and when threads waited for locks then
+	stitch   []int8                       // by stack: 1 stitched, -1 not, 0 not looked at
 	names    map[int32]string
 	procs    map[string]string
 	programs map[string]program
@@ -613,7 +615,7 @@ func (d *reading) sample(l *lane, ns int64, end bool) {
 			rec.Dur = 0 // the repair asks when, not how long
 		}
 		if l.t == nil {
-			l.t = &profile.Thread{First: l.first}
+			l.t = &profile.Thread{First: l.first, Locked: d.locked[l.thread]}
 		}
 		index = l.t.Samples.Len()
 		l.t.Samples.Append(rec)
@@ -688,7 +690,7 @@ func (d *reading) finish(frames int) {
 	limit := d.limit
 	d.Facts.Limit = limit
 	p.Meta = profile.Meta{Source: d.opts.Source, Format: "chromium", DepthLimit: limit}
-	if p.Meta.Untyped = d.types.Untyped(); p.Meta.Untyped {
+	if p.Meta.Untyped = d.untyped || d.types.Untyped(); p.Meta.Untyped {
 		p.Meta.Notes = append(p.Meta.Notes, profile.UntypedNote)
 	}
 	if d.deepest > limit && limit > 0 && (d.clean || d.Facts.deeper(limit)) {
