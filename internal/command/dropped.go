@@ -170,6 +170,7 @@ func sortedNames(list []string) []string {
 func distinct(all func(name func(string))) []string {
 	set := map[string]bool{}
 	all(func(name string) { set[name] = true })
+	delete(set, "") // what has none is not found by it
 	return slices.Sorted(maps.Keys(set))
 }
 

@@ -18,3 +18,12 @@ func TestNearest(t *testing.T) {
 		assert.Equal(t, want, nearest(pattern, names), pattern)
 	}
 }
+
+// What has no name is not offered by it.
+func TestDistinct(t *testing.T) {
+	assert.Equal(t, []string{"Host", "Request"}, distinct(func(name func(string)) {
+		for _, n := range []string{"Request", "", "Host", "Request"} {
+			name(n)
+		}
+	}))
+}
