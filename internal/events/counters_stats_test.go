@@ -8,6 +8,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
@@ -137,6 +138,28 @@ func TestIdleEventCounter(t *testing.T) {
 	assert.Contains(t, written(t, trace, "csv"), "Z,2000,1,Lab,queue,,gauge,,1,,,,0,,,,,,,,\n")
 	assert.Contains(t, written(t, trace, "ndjson"), `,"ms":2000,"pid":1,"provider":"Lab","name":"queue","type":"gauge","interval_s":1,"count":0}`)
 	assert.Equal(t, 2, strings.Count(written(t, trace, "otlp"), `"asDouble"`))
+}
+
+// TestWideTicks holds that the values of an interval of Meters are one row, also where the process took
+// long to tell them and told others meanwhile.
+func TestWideTicks(t *testing.T) {
+	var out bytes.Buffer
+	w := NewCounterWriter("wide", &out, 0, 0)
+	begin := time.Unix(0, 0).UTC()
+	add := func(name string, typ CounterType, ms, end int, value float64) {
+		require.NoError(t, w.Add(&Point{Ns: int64(ms) * 1e6, Time: begin.Add(time.Duration(end) * time.Millisecond), Provider: "M", Name: name, Type: typ, Value: value, Total: nan, Count: -1}))
+	}
+	add("a", Counter, 1003, 1000, 1)
+	add("queue", Gauge, 1060, 1060, 7) // an EventCounter, at its own time
+	add("b", Counter, 1094, 1000, 2)
+	add("a", Counter, 2001, 2000, 3)
+	add("b", Counter, 2002, 2000, 4)
+	add("queue", Gauge, 2030, 2030, 8)
+	require.NoError(t, w.Close(&CounterResult{}))
+	assert.Equal(t, "timestamp,ms,M/a,M/queue,M/b\n"+
+		"1970-01-01T00:00:01.000Z,1003,1,,2\n"+
+		"1970-01-01T00:00:01.060Z,1060,,7,\n"+
+		"1970-01-01T00:00:02.000Z,2001,3,8,4\n", out.String())
 }
 
 // TestLimit holds that a limit is on what a form lists, and changes no figure in it.

@@ -643,7 +643,8 @@ func (t *wideWriter) Add(p *Point) error {
 }
 
 // Close groups the values to ticks: all of one interval come within a fraction of it,
-// and a series has one value in each.
+// and a series has one value in each. Those of Meters have the end of their interval in common, however
+// long it takes the process to tell all of them.
 func (t *wideWriter) Close(r *CounterResult) error {
 	type cell struct {
 		s  int
@@ -653,6 +654,12 @@ func (t *wideWriter) Close(r *CounterResult) error {
 	for i, s := range t.all.series {
 		for _, x := range s.points {
 			cells = append(cells, cell{i, x})
+		}
+	}
+	text.SortRows(cells, func(a, b *cell) int { return cmp.Or(a.at.at.Compare(b.at.at), cmp.Compare(a.at.ns, b.at.ns)) })
+	for i := 1; i < len(cells); i++ {
+		if was, c := &cells[i-1].at, &cells[i].at; !c.at.IsZero() && c.at.Equal(was.at) {
+			c.ns = was.ns
 		}
 	}
 	text.SortRows(cells, func(a, b *cell) int { return cmp.Compare(a.at.ns, b.at.ns) })
