@@ -573,6 +573,23 @@ func TestPausesOfATime(t *testing.T) {
 	assert.EqualValues(t, time.Millisecond, pauses(cut, cut+time.Millisecond))
 }
 
+// Growth in a second is that of the whole time: the first interval of an EventCounter may be of some milliseconds.
+func TestGrowthOfUnlikeIntervals(t *testing.T) {
+	tr := &Trace{counted: map[counter]*counterValues{}, Profile: &profile.Profile{}, Requests: newRequests(false)}
+	grown := func(name string, growth, seconds float64) {
+		p := &events.Point{Provider: "P", Name: name, Type: events.Rate, Value: growth, Interval: seconds, Total: math.NaN()}
+		tr.count(p, true)
+	}
+	grown("things", 0, 0.004)
+	for range 4 {
+		grown("things", 200, 2)
+	}
+	grown("untimed", 5, 0) // in how many seconds nobody knows
+	tr.choose(&profile.Selection{})
+	require.Equal(t, []string{"P/things"}, slices.Collect(maps.Keys(tr.Counters)))
+	assert.InDelta(t, 100, meanOfValues(tr.Counters["P/things"]).value, 0.1)
+}
+
 // Counters of one name that are not one counter are not compared as one.
 func TestCountersOfOneName(t *testing.T) {
 	payload := nettrace.Field{Name: "Payload", Type: nettrace.TypeObject, Fields: []nettrace.Field{

@@ -70,7 +70,8 @@ func (g *gcs) Event(ev *nettrace.Event) error {
 const maxCounters = 1 << 14
 
 // A Value is what a counter tells of an interval. Weight is the number of measurements that it is
-// the mean of, 1 if it is none.
+// the mean of, of what grows the length of the interval, in which a first one of some milliseconds
+// tells little, and else 1.
 type Value struct{ Value, Weight float64 }
 
 // A counter is a series, or a quantile of one.
@@ -102,13 +103,13 @@ func (t *Trace) count(p *events.Point, wanted bool) {
 	if all == nil {
 		return
 	}
-	v := Value{p.PerSecond(), 1}
+	v := Value{p.PerSecond(), p.Interval}
 	switch p.Type {
 	case events.Gauge:
 		v = Value{p.Value, max(1, float64(p.Count))}
 	case events.UpDownCounter: // a level, as the length of a queue, where that is told
 		if !math.IsNaN(p.Total) {
-			v.Value = p.Total
+			v = Value{p.Total, 1}
 		}
 	case events.Histogram:
 		n, sum := all.running.Of(p)
