@@ -347,6 +347,8 @@ func (g Gate) Check(r *Result) string {
 	switch {
 	case found || k.list == nil && slices.ContainsFunc(r.a.names.list, g.Fits): // methods may cost too little to judge
 		return ""
+	case k.list != nil && len(*k.list(r)) == 0 && k.asked != nil && r.a.trace.records(k) && r.b.trace.records(k):
+		return "" // a good program throws nothing, and there is no name to go by
 	case slices.ContainsFunc(r.few[k.name], g.Fits):
 		return fmt.Sprintf("--fail-on %s: cannot be judged: a trace has too few values of that name", g.Text)
 	}

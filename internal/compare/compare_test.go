@@ -82,7 +82,9 @@ func batch(seed uint64, work map[string]int, polls bool) *Trace {
 			th.Samples.Append(profile.Sample{Time: now, Stack: stack, Type: profile.SampleManaged})
 		}
 	}
-	return &Trace{Name: "trace " + strconv.Itoa(int(seed)), Profile: &profile.Profile{Meta: profile.Meta{End: now}, Table: table, Processes: []*profile.Process{pr}, Threads: []*profile.Thread{th}}}
+	tr := &Trace{Name: "trace " + strconv.Itoa(int(seed)), Profile: &profile.Profile{Meta: profile.Meta{End: now}, Table: table, Processes: []*profile.Process{pr}, Threads: []*profile.Thread{th}}}
+	tr.unrecorded = tr.notRecorded(&session{})
+	return tr
 }
 
 func verdictOf(r *Result, method string) string {
@@ -161,6 +163,20 @@ func TestGates(t *testing.T) {
 	for _, text := range []string{"", "cpu", "cpu:", "cpu:X", "speed:X>1%", "cpu:X>many", "cpu:>1%", "cpu:X>NaN%"} {
 		_, err := ParseGate(text)
 		assert.Error(t, err, text)
+	}
+}
+
+// A gate on what neither trace has passes where both recorded it: a good program throws nothing.
+func TestGateOnNone(t *testing.T) {
+	work := map[string]int{"App.Slow()": 800}
+	for _, gate := range []string{"exceptions:*>+10%", "exceptions:*LabException>+10%", "gc:pause>+10%", "alloc:*<-10%"} {
+		g, err := ParseGate(gate)
+		require.NoError(t, err)
+		a, b := batch(1, work, false), batch(2, work, false)
+		a.unrecorded = nil
+		assert.Contains(t, g.Check(Traces(a, b)), "neither trace has anything of that name", "%s of a trace that may not have recorded it", gate)
+		b.unrecorded = nil
+		assert.Empty(t, g.Check(Traces(a, b)), gate)
 	}
 }
 

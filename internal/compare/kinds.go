@@ -69,8 +69,8 @@ func (r *Result) leaveOut(before, after *Trace) {
 	for i := range kinds {
 		k := &kinds[i]
 		side, other := "before", after
-		without := slices.Contains(before.unrecorded, k.name)
-		if slices.Contains(after.unrecorded, k.name) {
+		without := !before.records(k)
+		if !after.records(k) {
 			side, other, without = "after", before, !without
 		}
 		if !without || !k.holds(other) {
@@ -128,6 +128,9 @@ func (t *Trace) notRecorded(s *session) (names []string) {
 	}
 	return names
 }
+
+// records reports whether a kind was recorded: that there is none of it is a zero then.
+func (t *Trace) records(k *kind) bool { return !slices.Contains(t.unrecorded, k.name) }
 
 // sampled reports whether there are samples.
 func (t *Trace) sampled() bool {
