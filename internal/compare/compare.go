@@ -20,7 +20,7 @@ type Result struct {
 	// PerRequest says that costs are those of a request, and not of the whole trace.
 	PerRequest bool       `json:"per_request"`
 	Requests   [2]int     `json:"requests"`
-	Seconds    [2]float64 `json:"seconds"` // that the traces last
+	Seconds    [2]float64 `json:"seconds"` // that the traces last; 0 of a file of sums, which does not tell
 	CPU        Figure     `json:"cpu"`     // ms, waiting left out
 	Told       float64    `json:"told"`    // part of the time whose request is known, 0 to 1
 	Methods    []Method   `json:"methods"` // ms
@@ -93,8 +93,11 @@ const unlike = 1.5
 
 // lastUnlike reports whether totals of unlike times are compared.
 func (r *Result) lastUnlike() bool {
+	if r.PerRequest || r.a.trace.Profile.Meta.Sums || r.b.trace.Profile.Meta.Sums {
+		return false
+	}
 	a, b := r.Seconds[0], r.Seconds[1]
-	return !r.PerRequest && max(a, b) > unlike*min(a, b)
+	return max(a, b) > unlike*min(a, b)
 }
 
 // values compares what names weigh.

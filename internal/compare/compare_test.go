@@ -131,6 +131,17 @@ func TestVerdictNamesWhatMoved(t *testing.T) {
 	assert.NotContains(t, strings.Join(v, "\n"), "Same")
 }
 
+// How long the recording of a file of sums lasted is not known, however long its threads are together.
+func TestSumsTellNoLength(t *testing.T) {
+	a, b := batch(1, map[string]int{"App.Slow()": 800}, false), batch(2, map[string]int{"App.Slow()": 800, "App.Waits()": 9000}, false)
+	b.Profile.Meta.Sums = true
+	for _, r := range []*Result{Traces(a, b), Traces(b, a)} {
+		assert.NotContains(t, strings.Join(r.verdict(), "\n"), "The traces last")
+		assert.Contains(t, r.Seconds, 0.)
+		assert.Contains(t, r.Seconds, a.seconds())
+	}
+}
+
 func TestPollsBelongToTheirCallers(t *testing.T) {
 	work := map[string]int{"App.A()": 500, "App.B()": 700}
 	a, b := batch(1, work, false), batch(2, work, true)

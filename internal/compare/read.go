@@ -282,8 +282,14 @@ func requestsInside(p *profile.Profile, sel *profile.Selection) map[int]bool {
 	return ids
 }
 
-// seconds is how long the trace lasts, or what is compared of it; nanos is that in ns.
-func (t *Trace) seconds() float64 { return float64(t.nanos()) / 1e9 }
+// seconds is how long the trace lasts, or what is compared of it, 0 where sums do not tell; nanos is that
+// in ns, of sums how long the longest thread's are together.
+func (t *Trace) seconds() float64 {
+	if t.Profile.Meta.Sums {
+		return 0
+	}
+	return float64(t.nanos()) / 1e9
+}
 
 func (t *Trace) nanos() int64 {
 	end := t.Profile.Meta.End
