@@ -332,6 +332,7 @@ func (f *File) spans(ctx context.Context, open func() (io.ReadCloser, error), o 
 func noteUntold(t *spans.Trace) {
 	if n := t.Facts.Untold; n > 0 {
 		m := &t.Profile.Meta
+		m.Untold = true
 		m.Notes = append(m.Notes, fmt.Sprintf("%s sample%s: the file does not tell what was on a CPU and what waited, and all counts as on a CPU; the recording that it was converted from tells", report.Count(n), report.Plural(n)))
 	}
 }

@@ -35,6 +35,9 @@ type Meta struct {
 	// then gives samples the types that their stacks tell; they themselves have the ones that were
 	// recorded.
 	Untyped bool
+	// Untold is set where a file does not tell of samples whether they were on a CPU or waited; those
+	// count as on a CPU.
+	Untold bool
 
 	// What was met while reading.
 	Events  int64    // events read

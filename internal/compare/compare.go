@@ -40,7 +40,9 @@ type Result struct {
 	// untyped is the name of the trace whose recorder did not tell managed code from the rest, if
 	// that of the other one did.
 	untyped string
-	bare    bool // neither trace holds anything to compare
+	// untold is that of the one whose file does not tell of samples whether they waited, if the other one does.
+	untold string
+	bare   bool // neither trace holds anything to compare
 }
 
 // A Named is a figure with a name.
@@ -52,6 +54,8 @@ type Named struct {
 
 // Traces compares two traces.
 func Traces(before, after *Trace) *Result {
+	typeAlike(before.Profile, after.Profile)
+	typeAlike(after.Profile, before.Profile)
 	n := &names{ids: map[string]int{}}
 	a, b := newCosts(before, n), newCosts(after, n)
 	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{before.Requests.Len(), after.Requests.Len()}, Seconds: [2]float64{before.seconds(), after.seconds()}, a: a, b: b}
@@ -60,12 +64,8 @@ func Traces(before, after *Trace) *Result {
 	}
 	var all profile.Selection
 	r.bare = before.Empty(&all) && after.Empty(&all)
-	switch was, is := before.Profile.Meta.Untyped, after.Profile.Meta.Untyped; {
-	case was && !is:
-		r.untyped = before.Name
-	case is && !was:
-		r.untyped = after.Name
-	}
+	r.untyped = onlyOne(before, after, func(m *profile.Meta) bool { return m.Untyped })
+	r.untold = onlyOne(before, after, func(m *profile.Meta) bool { return m.Untold })
 	r.PerRequest = min(r.Requests[0], r.Requests[1]) >= minRequests
 	if a.all+b.all > 0 {
 		r.Told = (a.told + b.told) / (a.all + b.all)
@@ -85,6 +85,33 @@ func Traces(before, after *Trace) *Result {
 	r.Counters, r.few["counters"] = series(before, after)
 	r.leaveOut(before, after)
 	return r
+}
+
+// onlyOne returns the name of the trace of which alone something holds, if there is one.
+func onlyOne(a, b *Trace, holds func(*profile.Meta) bool) string {
+	switch was, is := holds(&a.Profile.Meta), holds(&b.Profile.Meta); {
+	case was && !is:
+		return a.Name
+	case is && !was:
+		return b.Name
+	}
+	return ""
+}
+
+// typeAlike has b go by its innermost methods where a does and b has no sample on a CPU by its types: so
+// few samples as b may have do not show by themselves that their recorder told no types.
+func typeAlike(a, b *profile.Profile) {
+	if !a.Meta.Untyped || b.Meta.Untyped {
+		return
+	}
+	external := 0
+	for _, th := range b.Threads {
+		if th.Samples.Count(profile.SampleManaged)+th.Samples.Count(profile.SampleCPU) > 0 {
+			return
+		}
+		external += th.Samples.Count(profile.SampleExternal)
+	}
+	b.Meta.Untyped = external > 0
 }
 
 // unlike is how many times as long as the other one a trace may last before totals are doubted: what

@@ -711,4 +711,53 @@ func TestUntypedOne(t *testing.T) {
 			assert.Contains(t, told, "The recorder of "+name+" did not tell managed code", untyped)
 		}
 	}
+	a, b := batch(1, work, false), batch(2, nil, false)
+	a.Profile.Meta.Untyped = true
+	told := strings.Join(Traces(a, b).verdict(), "\n")
+	assert.Contains(t, told, "Not compared: CPU time")
+	assert.NotContains(t, told, "did not tell managed code", "of a trace without samples there is no CPU time to count otherwise")
+}
+
+// Too few samples do not tell whether their recorder told types. Beside a trace that shows that its
+// recorder did not, they do not show that all of its methods are gone.
+func TestUntypedFew(t *testing.T) {
+	work := map[string]int{"App.Slow()": 80, "App.Other()": 60}
+	external := func(seed uint64) *Trace {
+		tr := batch(seed, work, false)
+		of := tr.Profile.Threads[0]
+		th := &profile.Thread{Process: of.Process, TID: of.TID}
+		for _, s := range of.Samples.All() {
+			s.Type = profile.SampleExternal
+			th.Samples.Append(s)
+		}
+		tr.Profile.Threads[0] = th
+		return tr
+	}
+	for i := range 2 {
+		sides := [2]*Trace{external(1), external(2)}
+		sides[i].Profile.Meta.Untyped = true
+		r := Traces(sides[0], sides[1])
+		assert.Equal(t, []string{"Nothing moved beyond noise."}, r.verdict())
+		assert.InDelta(t, 140, r.CPU.Before, 5)
+		assert.InDelta(t, 140, r.CPU.After, 5)
+
+		sides[1-i] = batch(3, work, false)
+		assert.Contains(t, strings.Join(Traces(sides[0], sides[1]).verdict(), "\n"), "did not tell managed code", "of the other one, which told them")
+	}
+}
+
+// A file that does not tell what waited is said to count that as CPU time, unless both do.
+func TestUntoldOne(t *testing.T) {
+	work := map[string]int{"App.Slow()": 800}
+	for _, untold := range [][2]bool{{false, false}, {true, true}, {true, false}, {false, true}} {
+		a, b := batch(1, work, false), batch(2, work, false)
+		a.Profile.Meta.Untold, b.Profile.Meta.Untold = untold[0], untold[1]
+		told := strings.Join(Traces(a, b).verdict(), "\n")
+		const says = " does not tell of all samples whether they were on a CPU or waited"
+		if untold[0] == untold[1] {
+			assert.NotContains(t, told, says)
+		} else {
+			assert.Contains(t, told, map[bool]string{true: a.Name, false: b.Name}[untold[0]]+says)
+		}
+	}
 }

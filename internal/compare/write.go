@@ -195,8 +195,11 @@ func (r *Result) verdict() (v []string) {
 			v = slices.Insert(v, 0, fmt.Sprintf("Places at which %s is damaged: %d. What could be saved of it is compared.", [2]string{r.Before, r.After}[i], n))
 		}
 	}
-	if r.untyped != "" {
+	if r.untyped != "" && r.compares("cpu") {
 		v = append(v, fmt.Sprintf("The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped))
+	}
+	if r.untold != "" && r.compares("cpu") {
+		v = append(v, fmt.Sprintf("%s does not tell of all samples whether they were on a CPU or waited: waits count as CPU time there, and not in the other trace.", r.untold))
 	}
 	for _, n := range r.NotCompared {
 		v = append(v, fmt.Sprintf("Not compared: %s, since %s.", n.words, n.Why))

@@ -141,6 +141,7 @@ func readFolded(ctx context.Context, r io.Reader, b *builder) error {
 	unit := ""
 	if timed {
 		if len(t.rows) > 0 && t.rows[0].Type == profile.SampleManaged {
+			b.p.Meta.Untold = true
 			b.note("the file does not tell what was on a CPU and what waited, and all counts as on a CPU; the recording that it was converted from tells")
 		}
 		unit = "a count as a microsecond; --weight samples or bytes says what else they are"
