@@ -291,13 +291,24 @@ func (w *rewriter) called(m profile.MethodID, b profile.StackID, n int) {
 // and its task: 0 where there is no such part, or the task is not known.
 func (w *rewriter) resumedAt(s profile.StackID, at *atTask) (node profile.StackID, task uint32) {
 	if node = w.innermostResumed(s); node != 0 {
-		return node, at.Task(node)
+		return node, at.Task(node, w.resumer(node))
 	}
 	node, task = at.Innermost()
 	if w.awaits[task].by == 0 && w.waiting[task].stack == 0 {
 		return 0, 0 // nobody is known to wait for it: it is shown as it runs
 	}
 	return node, task
+}
+
+// resumer returns the innermost frame above node that does more than to resume it, the outermost one
+// if all do only that. What began above it resumed something else: a pooled method and one
+// that awaits another source of values than a task are resumed without an event.
+func (w *rewriter) resumer(node profile.StackID) profile.StackID {
+	s := w.tab.Parent(node)
+	for w.roleAt(s)&resumes != 0 && w.tab.Parent(s) != 0 {
+		s = w.tab.Parent(s)
+	}
+	return s
 }
 
 // logical returns the logical stack of a sample, whose callers may be missing.

@@ -166,6 +166,32 @@ func TestRewriteTask(t *testing.T) {
 	}, r.stacks(b), "what nobody awaits is shown as it runs")
 }
 
+// A method that is resumed without an event, as pooled ones are, and what awaits a source of values,
+// is not what the event tells of that its resumer runs in.
+func TestRewriteResumedInside(t *testing.T) {
+	r := record()
+	a, b := r.thread(), r.thread()
+	outer := []string{"App!App.Main()", "App!App.T.Outer()", start, move("Outer")}
+	r.event(a, profile.TaskCreated, 1, 0, append(slices.Clip(outer), "App!App.T.Writer()", start, move("Writer"), onAwait)...)
+	r.event(a, profile.TaskCreated, 2, 0, append(slices.Clip(outer), onAwait)...)
+	r.event(a, profile.TaskAwaited, 1, 2, append(slices.Clip(outer), onAwait)...)
+	writer := []string{dispatcher, box("Writer")}
+	r.event(b, profile.TaskBegins, 1, 2, writer...)
+	writer = append(writer, move("Writer"))
+	r.sample(b, append(slices.Clip(writer), "App!App.Work()")...)
+	const source = "System.Private.CoreLib!System.Threading.Tasks.Sources.ManualResetValueTaskSourceCore`1[System.Int32].SetResult(!0)"
+	pooled := "System.Private.CoreLib!System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder`1+StateMachineBox`1[System.Int32,App.T+<Pooled>d__1].MoveNext()"
+	r.sample(b, append(slices.Clip(writer), source, pooled, move("Pooled"), "App!App.Work()")...)
+	r.sample(b, append(slices.Clip(writer), "App!App.Notify()", pooled, move("Pooled"), "App!App.Work()")...)
+	r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Writer"))
+	LogicalStacks(r.p)
+	assert.Equal(t, [][]string{
+		{move("Outer"), move("Writer"), "App!App.Work()"},
+		{profile.CallerUnknown, move("Pooled"), "App!App.Work()"},
+		{profile.CallerUnknown, move("Pooled"), "App!App.Work()"},
+	}, r.stacks(b))
+}
+
 // Without events only callers that never vary are believed.
 func TestRewriteWithoutEvents(t *testing.T) {
 	r := record()

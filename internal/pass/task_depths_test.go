@@ -480,7 +480,7 @@ func FuzzResolve(f *testing.F) {
 			}
 		}
 		visitTasks(g.p, func(_ *profile.Thread, _ int, s *profile.Sample, at *atTask) {
-			at.Task(s.Stack)
+			at.Task(s.Stack, 0)
 			at.Innermost()
 		})
 	})

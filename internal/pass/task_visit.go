@@ -56,15 +56,19 @@ func processesOf(p *profile.Profile) []*profile.Process {
 const runs = 2
 
 // Task returns the task that was running where the stack of the sample has node: what the
-// innermost event from there to the root tells. 0: that is not known.
-func (at *atTask) Task(node profile.StackID) uint32 {
+// innermost event from there to outer tells, a frame above it. 0: that is not known.
+func (at *atTask) Task(node, outer profile.StackID) uint32 {
 	r := at.r
 	if r.skip < 0 {
 		return 0
 	}
-	depth := r.tab.Depth(node)
+	least, depth := r.tab.Depth(outer), r.tab.Depth(node)
 	for i := r.skip; i < len(r.nodes); i++ {
-		if r.tab.Depth(r.nodes[i]) <= depth && i-r.skip < len(r.open) {
+		d := r.tab.Depth(r.nodes[i])
+		if d < least {
+			return 0
+		}
+		if d <= depth && i-r.skip < len(r.open) {
 			return r.running(r.entry(i, r.skip))
 		}
 	}
