@@ -36,9 +36,13 @@ type TaskMark struct {
 	Kind    TaskKind
 	Task    uint32
 	// Other is the task that awaits Task (TaskAwaited), or what work it is (TaskBegins,
-	// TaskEnds): 0 tells those who wait, 2 runs it.
+	// TaskEnds): 0 tells those who wait, 2 runs it. Of TaskCreated it is TaskDelay or 0.
 	Other uint32
 }
+
+// TaskDelay is the Other of a TaskMark that tells of a task which ends after some time. What awaits
+// it runs before it is told to be done.
+const TaskDelay = 1
 
 // A TaskKind is a kind of TaskMark.
 type TaskKind uint8

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/tracefix/tracefix/nettrace"
@@ -22,6 +23,10 @@ var taskEvents = [...]struct {
 	18: {profile.TaskEnds, -1, 0},
 }
 
+// delayName is how the name of a delay begins in the payload of TaskCreated, behind the task:
+// those of async methods begin with "Async: ".
+var delayName = []byte("T\x00a\x00s\x00k\x00.\x00D\x00e\x00l\x00a\x00y\x00\x00\x00")
+
 // mark keeps what an event of the task library tells. If it is stacked its stack is the
 // newest sample of t.
 func (t *thread) mark(ev *nettrace.Event, stacked bool) {
@@ -42,6 +47,9 @@ func (t *thread) mark(ev *nettrace.Event, stacked bool) {
 	m := profile.TaskMark{
 		Sample: int32(t.trace.Samples.Len()), Stacked: stacked,
 		Kind: e.kind, Task: number(e.task), Other: number(e.other),
+	}
+	if m.Kind == profile.TaskCreated && bytes.HasPrefix(ev.Payload[4:], delayName) {
+		m.Other = profile.TaskDelay
 	}
 	if m.Stacked {
 		m.Sample--

@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/internal/tracetest"
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -45,4 +46,29 @@ func TestTaskMarks(t *testing.T) {
 	for _, th := range p.Threads {
 		assert.Zero(t, th.Tasks.Len(), "without the stacks of events")
 	}
+}
+
+// A delay is told from async methods, and from what only begins with the same name.
+func TestTaskDelays(t *testing.T) {
+	payload := func(name string) []byte {
+		b := []byte{7, 0, 0, 0}
+		for _, c := range name + "\x00" {
+			b = append(b, byte(c), 0)
+		}
+		return append(b, make([]byte, 8)...)
+	}
+	for _, tt := range []struct {
+		name string
+		want uint32
+	}{{"Task.Delay", profile.TaskDelay}, {"Task.DelayAll", 0}, {"Async: <Run>d__1", 0}, {"", 0}} {
+		th := thread{trace: &profile.Thread{}}
+		th.mark(&nettrace.Event{Metadata: &nettrace.Metadata{EventID: 14}, Payload: payload(tt.name)}, false)
+		for m := range th.trace.Tasks.All() {
+			assert.Equal(t, profile.TaskMark{Kind: profile.TaskCreated, Task: 7, Other: tt.want}, m, tt.name)
+		}
+		assert.Equal(t, 1, th.trace.Tasks.Len())
+	}
+	th := thread{trace: &profile.Thread{}}
+	th.mark(&nettrace.Event{Metadata: &nettrace.Metadata{EventID: 14}, Payload: []byte{7, 0, 0, 0}}, false)
+	assert.Equal(t, 1, th.trace.Tasks.Len(), "without a name")
 }

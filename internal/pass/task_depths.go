@@ -31,6 +31,9 @@ import (
 //  5. Of a stack that no recorded marker makes whole the frames above the innermost known marker
 //     are known, and how many markers it has. Repairs that the stacks around it suggest are held
 //     against that (task_parts.go).
+//  6. Where ends are not told, neither is known: what has ended may still be listed, and what has
+//     begun before one that nobody is told to await is not. Only repairs that put back as
+//     many markers as are listed, or none, are believed then.
 //
 // Where a trace has no events of the ends, one thing is known to have begun in another if
 // the task that is done awaited the one before. It has ended unseen while the stack unwinds,
@@ -41,7 +44,7 @@ type taskAnswers struct {
 	list       *spool.List[taskAnswer]
 	first      []int32      // index of the first one of each chunk of list
 	confidence float32      // 0 to 1
-	parts      *taskAnswers // of samples whose whole stack is not known: their outermost frames
+	parts      *taskAnswers // of samples whose whole stack is not known: their outermost frames, 0 for none
 	frames     *frames      // tell the markers of parts
 }
 
@@ -49,7 +52,7 @@ type taskAnswers struct {
 type taskAnswer struct {
 	index   int32 // of the sample in its thread
 	stack   profile.StackID
-	markers int32 // of outermost frames: how many the whole stack has
+	markers int32 // of outermost frames: how many the whole stack has; if these are none, at least
 }
 
 func (l *taskAnswers) add(index int, stack profile.StackID, markers int) {
@@ -143,6 +146,9 @@ func newResolver(p *profile.Profile, threads []*profile.Thread) *resolver {
 	if r.events == nil {
 		return nil
 	}
+	if r.begin == profile.TaskCompleted {
+		r.delays = delays(threads)
+	}
 	for _, t := range threads {
 		r.findMarkers(t)
 	}
@@ -150,9 +156,8 @@ func newResolver(p *profile.Profile, threads []*profile.Thread) *resolver {
 	r.findOuter()
 	if r.events.end == none {
 		r.awaiter = awaiters(r.frames, threads)
-	} else {
-		r.findSites(p, threads)
 	}
+	r.findSites(p, threads)
 	return r
 }
 
@@ -202,6 +207,7 @@ type resolver struct {
 	*frames
 	*events
 	awaiter map[uint32]uint32
+	delays  map[uint32]bool             // tasks that are told to be done when what awaits them has run
 	answers []*taskAnswers              // by thread
 	work    map[profile.MethodID]uint32 // what work the events of a marker begin
 
@@ -228,7 +234,7 @@ func (r *resolver) findMarkers(t *profile.Thread) {
 	var last profile.StackID
 	var other uint32 // of last
 	for m := range t.Tasks.All() {
-		if !m.Stacked || m.Kind != r.begin {
+		if !m.Stacked || m.Kind != r.begin || r.delays[m.Task] {
 			continue
 		}
 		next.Seek(int(m.Sample))
@@ -311,6 +317,8 @@ func (r *resolver) answer(i int) {
 		r.found.add(i, r.full, 0)
 	case r.part != 0:
 		r.found.parts.add(i, r.part, len(r.open)+r.skip)
+	case r.end == none && len(r.nodes) > 0:
+		r.found.parts.add(i, 0, len(r.open)+r.skip)
 	}
 }
 
@@ -320,6 +328,9 @@ func (r *resolver) unseen(m *profile.TaskMark) {
 	case r.begin:
 		if r.end == none {
 			r.continues(m.Task)
+		}
+		if r.delays[m.Task] {
+			return
 		}
 		r.open = append(r.open, entry{task: m.Task, other: m.Other, marker: anyMethod})
 	case r.end:
@@ -347,7 +358,10 @@ func (r *resolver) sample(i int, s *profile.Sample, own *profile.TaskMark) {
 	switch {
 	case s.Cut == profile.Whole:
 		r.whole(known)
-	case s.Cut == profile.CutDepth && known:
+	case s.Cut == profile.CutDepth && !known:
+		r.skip = -1
+		r.answer(i)
+	case s.Cut == profile.CutDepth:
 		if full := r.cut(s.Stack); full != s.Stack {
 			r.full = full
 		}
@@ -362,6 +376,9 @@ func (r *resolver) sample(i int, s *profile.Sample, own *profile.TaskMark) {
 
 // begins takes an event that begins something, with its stack.
 func (r *resolver) begins(stack profile.StackID, m *profile.TaskMark) {
+	if r.delays[m.Task] {
+		return
+	}
 	marker := anyMethod
 	if node := r.writer(stack); node != 0 {
 		marker = r.tab.Method(r.tab.Frame(node))
@@ -492,7 +509,7 @@ func (r *resolver) cut(stack profile.StackID) profile.StackID {
 	}
 	r.skip = use
 	if from == len(r.nodes) {
-		if r.told != nil {
+		if r.end != none { // else some of it may have ended unseen
 			r.part = r.outermost()
 		}
 		return 0

@@ -33,7 +33,11 @@ type program struct {
 	busy  bool // methods go on when those that they resumed have returned
 	// optimized: some code has the method that begins work in it, which in other code it calls
 	optimized bool
-	deep      int // frames of what the last method calls
+	// inlined: some code that tells that a method is done is compiled into what calls it elsewhere
+	inlined bool
+	// delayed: it is a delay that resumes, and tells to be done when that has run
+	delayed bool
+	deep    int // frames of what the last method calls
 }
 
 func newProgram(t testing.TB, seed uint64, limit int) *program {
@@ -100,7 +104,7 @@ func (g *program) event(kind profile.TaskKind, task, other uint32) {
 
 // resume runs n methods that await each other, each resumed by the one before.
 func (g *program) resume(n int, tasks []uint32) {
-	const body, set, run, output = "App!App+<Same>d__1.MoveNext()", "Core!Builder.SetResult()", "Core!Task.RunContinuations()", "Core!Awaiter+<>c.<Output>b__1()"
+	const body, result, run, output = "App!App+<Same>d__1.MoveNext()", "Core!Builder.SetResult()", "Core!Task.RunContinuations()", "Core!Awaiter+<>c.<Output>b__1()"
 	task, box, site := tasks[0], "Core!Box`1[App+<Same>d__1].MoveNext(class Thread)", 0
 	if inlined := g.optimized && g.stack[len(g.stack)-1] == g.frame(output, 1) && g.r.IntN(2) == 0; inlined {
 		box, site = output, 10
@@ -121,6 +125,13 @@ func (g *program) resume(n int, tasks []uint32) {
 	}
 	if n > 1 {
 		g.move(body, 1)
+		set, calls := result, false
+		if g.inlined {
+			if calls = g.r.IntN(2) == 0; calls {
+				g.call(result, 2)
+				set = "Core!Builder.SetExisting()"
+			}
+		}
 		g.call(set, 0)
 		g.event(profile.TaskCompleted, task, 0)
 		g.move(set, 1)
@@ -137,6 +148,9 @@ func (g *program) resume(n int, tasks []uint32) {
 		g.ret() // by a tail call: the end is told by the caller
 		g.event(profile.TaskEnds, 0, 0)
 		g.ret()
+		if calls {
+			g.ret()
+		}
 		if g.busy {
 			g.move(body, 2)
 			g.sample()
@@ -176,7 +190,19 @@ func (g *program) run(n int) {
 	}
 	g.call(fmt.Sprintf("Core!Resumer%d()", g.r.IntN(3)), 0)
 	g.sample()
-	g.resume(n, tasks)
+	if g.delayed {
+		const complete = "Core!Delay.Complete()"
+		delay := g.next
+		g.next++
+		g.event(profile.TaskCreated, delay, profile.TaskDelay)
+		g.call(complete, 0)
+		g.resume(n, tasks)
+		g.move(complete, 1)
+		g.event(profile.TaskCompleted, delay, 0)
+		g.ret()
+	} else {
+		g.resume(n, tasks)
+	}
 	g.ret()
 	g.sample()
 }
@@ -251,6 +277,23 @@ func TestResolveOptimizedCode(t *testing.T) {
 			g.run(2 + g.r.IntN(30))
 		}
 		g.check(0.9)
+	}
+}
+
+// Events that tell that tasks are done, and none of the ends, tell as much where the method that
+// writes them is compiled into its callers at times, and where delays resume, which write theirs
+// when all is over.
+func TestResolveCompleted(t *testing.T) {
+	for seed := range uint64(20) {
+		g := newProgram(t, seed, 30)
+		g.inlined, g.delayed = seed%4 != 1, seed%4 != 0
+		for k := range profile.TaskEnds + 1 {
+			g.drop[k] = k != profile.TaskAwaited && k != profile.TaskCompleted && k != profile.TaskCreated
+		}
+		for range 8 {
+			g.run(2 + g.r.IntN(30))
+		}
+		g.check(0.4)
 	}
 }
 

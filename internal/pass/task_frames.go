@@ -103,6 +103,19 @@ func (r *resolver) markersOf(s profile.StackID) {
 	}
 }
 
+// delays are the tasks that end after some time.
+func delays(threads []*profile.Thread) map[uint32]bool {
+	out := map[uint32]bool{}
+	for _, t := range threads {
+		for m := range t.Tasks.All() {
+			if m.Kind == profile.TaskCreated && m.Other == profile.TaskDelay {
+				out[m.Task] = true
+			}
+		}
+	}
+	return out
+}
+
 // awaiters tells for each task which one awaits it. Where no event says so, an async
 // method awaits the one that it called and that was left right before it.
 func awaiters(f *frames, threads []*profile.Thread) map[uint32]uint32 {

@@ -46,8 +46,14 @@ func (f *siteFinder) thread(t *profile.Thread, breaks []int64) {
 		case f.end:
 			f.pop(&m)
 		case f.begin:
+			if f.end == none {
+				f.continues(m.Task)
+			}
+			if f.delays[m.Task] {
+				continue
+			}
 			if !m.Stacked {
-				f.lost = true
+				f.open, f.lost = append(f.open, entry{task: m.Task, other: m.Other}), true
 				continue
 			}
 			next.Seek(int(m.Sample))
@@ -75,12 +81,16 @@ func (f *siteFinder) begins(m *profile.TaskMark, stack profile.StackID) {
 		f.open, f.lost = f.open[:0], false
 	}
 	f.open = append(f.open, entry{task: m.Task, other: m.Other, known: true, above: f.tab.Parent(node)})
-	if f.lost {
+	if f.lost && f.end != none {
 		return
 	}
 	i := len(f.open) - 1
 	f.here = f.here[:0]
 	for _, n := range f.nodes {
+		if f.end == none && (i < 0 || !f.open[i].known) {
+			i = -1
+			break // of those above nothing is known
+		}
 		above, is := f.tab.Parent(n), false
 		for ; i >= 0 && f.open[i].known && f.open[i].above == above; i-- {
 			is = true
@@ -90,11 +100,11 @@ func (f *siteFinder) begins(m *profile.TaskMark, stack profile.StackID) {
 	if f.lost = i >= 0; f.lost {
 		return
 	}
-	for i, n := range f.nodes {
-		if f.here[i] {
-			f.says[f.tab.Frame(n)]++
+	for i, is := range f.here {
+		if is {
+			f.says[f.tab.Frame(f.nodes[i])]++
 		} else {
-			f.says[f.tab.Frame(n)]--
+			f.says[f.tab.Frame(f.nodes[i])]--
 		}
 	}
 }

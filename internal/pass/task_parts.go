@@ -70,6 +70,9 @@ func (x *taskParts) flush() {
 // hold returns the repair r of a sample that was recorded with a stack, as a tells it. Its Recorded
 // is the stack that is to be put in.
 func (x *taskParts) hold(r profile.Repair, recorded profile.StackID, a *taskAnswer) profile.Repair {
+	if a.stack == 0 {
+		return x.holdUntold(r, recorded, a)
+	}
 	all := int(a.markers)
 	least := x.markers(a.stack).sure + x.markers(recorded).sure
 	if least >= all {
@@ -92,7 +95,35 @@ func (x *taskParts) hold(r profile.Repair, recorded profile.StackID, a *taskAnsw
 	if r.How != profile.HowBridge || least+above >= all {
 		x.above = x.above[:0]
 	}
-	stack := x.tab.Push(a.stack, x.bridge)
+	return x.bridged(r, a.stack, recorded, x.known.confidence)
+}
+
+// holdUntold is hold where nothing tells how many markers the stack has. How often a unit of such a
+// stack was repeated cannot be seen in others, in which it is as often as they are deep.
+func (x *taskParts) holdUntold(r profile.Repair, recorded profile.StackID, a *taskAnswer) profile.Repair {
+	back := x.tab.Depth(r.Recorded) - x.tab.Depth(recorded)
+	if r.How == profile.HowBridge || back <= 0 {
+		return r
+	}
+	base := x.outer(r.Recorded, back)
+	n, is := x.markers(base), x.markers(recorded)
+	least := n.sure + is.sure
+	if n.sure+n.maybe == 0 || least <= int(a.markers) && int(a.markers) <= least+n.maybe+is.maybe {
+		return r
+	}
+	for s := base; s != 0; s = x.tab.Parent(s) {
+		if marks, _ := x.known.frames.isMarker(x.tab.Frame(s)); marks {
+			base = x.tab.Parent(s)
+		}
+	}
+	x.above = x.above[:0]
+	return x.bridged(r, base, recorded, r.Confidence)
+}
+
+// bridged returns r as one with a bridge between the frames of base, which are known with a
+// confidence, and those in above and of recorded.
+func (x *taskParts) bridged(r profile.Repair, base, recorded profile.StackID, confidence float32) profile.Repair {
+	stack := x.tab.Push(base, x.bridge)
 	for _, f := range x.above {
 		stack = x.tab.Push(stack, f)
 	}
@@ -101,8 +132,8 @@ func (x *taskParts) hold(r profile.Repair, recorded profile.StackID, a *taskAnsw
 		stack = x.tab.Push(stack, f)
 	}
 	is := profile.Repair{
-		Index: r.Index, Recorded: stack, How: profile.HowBridge, Restored: x.tab.Depth(a.stack) + len(x.above), Above: len(x.above),
-		BaseConfidence: x.known.confidence,
+		Index: r.Index, Recorded: stack, How: profile.HowBridge, Restored: x.tab.Depth(base) + len(x.above), Above: len(x.above),
+		BaseConfidence: confidence,
 	}
 	if is.Above > 0 {
 		is.AboveConfidence = r.AboveConfidence

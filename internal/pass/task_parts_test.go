@@ -11,26 +11,8 @@ import (
 
 // A repair has the outermost frames and as many markers as events tell, or is a bridge that has.
 func TestHoldAgainstTasks(t *testing.T) {
-	tab := profile.NewTable()
-	ids := map[string]profile.FrameID{"~": BridgeFrame(tab)}
-	stack := func(names string) profile.StackID {
-		var list []profile.FrameID
-		for _, n := range strings.Fields(names) {
-			f, ok := ids[n]
-			if !ok { // the method is the first letter
-				f = tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Name: n[:1]}), Addr: uint64(len(ids))})
-				ids[n] = f
-			}
-			list = append(list, f)
-		}
-		return tab.Add(list...)
-	}
-	stack("R D D2 E B C U M X Y")
-	known := &taskAnswers{confidence: 0.99, frames: &frames{marks: make([]bool, tab.Frames()), told: make([]bool, tab.Frames())}}
-	for _, n := range []string{"B", "C", "U"} {
-		known.frames.marks[ids[n]], known.frames.told[ids[n]] = true, n != "U"
-	}
-	x := taskParts{tab: tab, known: known, bridge: ids["~"]}
+	g := newHeld("R D D2 E B C U M X Y", "BCU", "U")
+	x, stack := &g.x, g.stack
 	part, recorded := &taskAnswer{stack: stack("R D"), markers: 3}, stack("X Y")
 	bridge := func(restored, above int) profile.Repair {
 		r := profile.Repair{How: profile.HowBridge, Restored: restored, Above: above, BaseConfidence: 0.99}
@@ -63,4 +45,72 @@ func TestHoldAgainstTasks(t *testing.T) {
 			assert.Equal(t, tt.want, x.hold(tt.r, recorded, part))
 		})
 	}
+}
+
+// Where nothing tells how many markers a stack has, a repair puts back as many as have begun at
+// least, or none.
+func TestHoldAgainstTasksUntold(t *testing.T) {
+	g := newHeld("R D E B C U M X Y", "BCU", "U")
+	recorded := g.stack("M C X Y")
+	whole := profile.Repair{How: "both-sides", Confidence: 0.97, Restored: 4}
+	bridge := func(restored int) profile.Repair {
+		return profile.Repair{How: profile.HowBridge, Restored: restored, BaseConfidence: 0.97}
+	}
+	for _, tt := range []struct {
+		name    string
+		markers int32
+		r       profile.Repair
+		from    string
+		want    profile.Repair
+		to      string
+	}{
+		{"a number that nothing tells", 0, whole, "R D B M C B M C X Y", bridge(2), "R D ~ M C X Y"},
+		{"fewer than have begun", 5, whole, "R D B M B M C X Y", bridge(2), "R D ~ M C X Y"},
+		{"as many", 3, whole, "R D B M B M C X Y", whole, "R D B M B M C X Y"},
+		{"some may be none", 2, whole, "R D B U M C X Y", whole, "R D B U M C X Y"},
+		{"none is put back", 0, whole, "R D E M C X Y", whole, "R D E M C X Y"},
+		{"a bridge", 0, bridge(3), "R D E ~ M C X Y", bridge(3), "R D E ~ M C X Y"},
+		{"it only looked cut", 0, profile.Repair{How: "complete"}, "", profile.Repair{How: "complete"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.r.Recorded, tt.want.Recorded = g.stack(tt.from), g.stack(tt.to)
+			assert.Equal(t, tt.want, g.x.hold(tt.r, recorded, &taskAnswer{markers: tt.markers}))
+		})
+	}
+}
+
+// A held is what holds repairs against what is known of markers.
+type held struct {
+	x   taskParts
+	ids map[string]profile.FrameID
+}
+
+// newHeld knows frames by their names, of which those that are in markers are markers, and nothing
+// told that of those in maybe.
+func newHeld(names, markers, maybe string) *held {
+	tab := profile.NewTable()
+	g := &held{ids: map[string]profile.FrameID{"~": BridgeFrame(tab)}}
+	g.x = taskParts{tab: tab, bridge: g.ids["~"]}
+	g.stack(names)
+	known := &taskAnswers{confidence: 0.99, frames: &frames{marks: make([]bool, tab.Frames()), told: make([]bool, tab.Frames())}}
+	for _, m := range markers {
+		known.frames.marks[g.ids[string(m)]] = true
+		known.frames.told[g.ids[string(m)]] = !strings.ContainsRune(maybe, m)
+	}
+	g.x.known = known
+	return g
+}
+
+// stack is one of the frames of these names. The method of each is its first letter.
+func (g *held) stack(names string) profile.StackID {
+	var list []profile.FrameID
+	for _, n := range strings.Fields(names) {
+		f, ok := g.ids[n]
+		if !ok {
+			f = g.x.tab.AddFrame(profile.Frame{Method: g.x.tab.AddMethod(profile.Method{Name: n[:1]}), Addr: uint64(len(g.ids))})
+			g.ids[n] = f
+		}
+		list = append(list, f)
+	}
+	return g.x.tab.Add(list...)
 }

@@ -60,6 +60,7 @@ func TestTaskEventsTellTheDepth(t *testing.T) {
 	}{
 		{"all", nil, 99},
 		{"without work", []profile.TaskKind{profile.TaskBegins, profile.TaskEnds}, 90},
+		{"causality only", []profile.TaskKind{profile.TaskBegins, profile.TaskEnds, profile.TaskAwaited, profile.TaskResumes, profile.TaskResumed}, 83},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, info, err := load.Profile(context.Background(), func() (io.ReadCloser, error) { return os.Open(path) }, &load.Options{Evidence: true})
