@@ -59,9 +59,13 @@ func rewrite(p *profile.Profile) {
 	}
 	w.unknown = p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: profile.CallerUnknown, Kind: profile.Synthetic})})
 	w.bridge = p.Table.AddBridge()
-	visitTasks(p, func(_ *profile.Thread, _ int, s *profile.Sample, at *atTask) {
+	threads := map[*profile.Thread]*thread{}
+	for _, t := range p.Threads {
+		threads[t] = newThread(t)
+	}
+	visitTasks(p, func(t *profile.Thread, i int, s *profile.Sample, at *atTask) {
 		if at.Own != nil {
-			w.learn(s, at)
+			w.learn(s, at, w.misses(threads[t], i, s))
 		}
 	})
 	for task, c := range w.created {
@@ -70,17 +74,14 @@ func rewrite(p *profile.Profile) {
 		}
 	}
 	w.learnCallers(p)
-	threads := map[*profile.Thread]*thread{}
+	for _, t := range p.Threads {
+		threads[t] = newThread(t)
+	}
 	visitTasks(p, func(t *profile.Thread, i int, s *profile.Sample, at *atTask) {
 		th := threads[t]
-		if th == nil {
-			th = &thread{stacks: spool.ListIn[profile.StackID](t.Samples.Spool()), repairs: t.Repairs.Cursor(), values: t.Values.Cursor()}
-			threads[t] = th
-		}
 		id := s.Stack
 		if th.counts(i) || s.Type != profile.SampleEvent {
-			missing := s.Cut != profile.Whole && (th.repairs.Of(i) == nil || w.lost(s.Stack) != 0)
-			id = w.logical(s, at, missing)
+			id = w.logical(s, at, w.misses(th, i, s))
 		}
 		th.stacks.Add(&id)
 	})
@@ -102,6 +103,15 @@ type thread struct {
 	values  profile.ValueCursor
 }
 
+func newThread(t *profile.Thread) *thread {
+	return &thread{stacks: spool.ListIn[profile.StackID](t.Samples.Spool()), repairs: t.Repairs.Cursor(), values: t.Values.Cursor()}
+}
+
+// misses reports whether callers are missing in the stack of sample i of t. It is asked in order.
+func (w *rewriter) misses(t *thread, i int, s *profile.Sample) bool {
+	return s.Cut != profile.Whole && (t.repairs.Of(i) == nil || w.lost(s.Stack) != 0)
+}
+
 // counts reports whether sample i has a value. It is asked in order.
 func (t *thread) counts(i int) bool { return len(t.values.Of(i)) > 0 }
 
@@ -116,6 +126,7 @@ type wait struct {
 	stack profile.StackID
 	node  profile.StackID // of the task that it runs meanwhile, if any
 	task  uint32
+	cut   bool // callers are missing
 }
 
 // A caller is what calls an async method that has not been left yet.
@@ -200,8 +211,8 @@ func (w *rewriter) innermostBody(s profile.StackID) profile.StackID {
 	return 0
 }
 
-// learn takes what an event tells, with its stack.
-func (w *rewriter) learn(s *profile.Sample, at *atTask) {
+// learn takes what an event tells, with its stack, whose callers may be missing.
+func (w *rewriter) learn(s *profile.Sample, at *atTask, cut bool) {
 	switch m := at.Own; m.Kind {
 	case profile.TaskCreated:
 		c := await{at.Awaiter(m.Task), w.unknown}
@@ -217,7 +228,7 @@ func (w *rewriter) learn(s *profile.Sample, at *atTask) {
 				stack = w.tab.Parent(stack)
 			}
 			node, task := w.resumedAt(stack, at)
-			w.waiting[m.Task] = wait{stack, node, task}
+			w.waiting[m.Task] = wait{stack, node, task, cut}
 		} else if b := w.innermostBody(s.Stack); b != 0 {
 			w.awaits[m.Task] = await{m.Other, w.tab.Frame(b)}
 		}
@@ -439,7 +450,7 @@ func (w *rewriter) outermost(task uint32, m profile.MethodID) profile.StackID {
 		w.prefixes[task] = w.tab.Push(0, w.unknown) // should it wait for itself
 		w.depth++
 		defer func() { w.depth-- }()
-		return w.join(waiting.stack, waiting.node, waiting.task, false)
+		return w.join(waiting.stack, waiting.node, waiting.task, waiting.cut)
 	}
 	if _, ok := w.created[task]; ok && w.told {
 		return 0

@@ -146,6 +146,43 @@ func TestRewrite(t *testing.T) {
 	}, r.stacks(b), "those who wait, from the thread that does to the method that runs")
 }
 
+// A thread that waits may have a stack that was cut: who calls it is not known then.
+func TestRewriteCutWait(t *testing.T) {
+	const deep, lost = "App!App.Deep()", profile.Bridge
+	for _, tt := range []struct {
+		name   string
+		stack  []string
+		repair bool
+		want   []string
+	}{
+		{"cut", []string{deep}, false, []string{profile.CallerUnknown, deep}},
+		{"with a bridge", []string{"App!App.Main()", lost, deep}, true, []string{profile.CallerUnknown, deep}},
+		{"repaired", []string{"App!App.Main()", deep}, true, []string{"App!App.Main()", deep}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := record()
+			a, b := r.thread(), r.thread()
+			r.frames[lost] = BridgeFrame(r.p.Table)
+			r.leave(a, "App!App.Main()")
+			r.event(a, profile.TaskAwaited, 3, 0, append(slices.Clip(tt.stack), waitFor)...)
+			last := a.Samples.Len() - 1
+			i := -1
+			a.Samples.Change(func(s *profile.Sample) bool {
+				if i++; i == last {
+					s.Cut = profile.CutDepth
+				}
+				return i == last
+			})
+			if tt.repair {
+				a.Repairs.Append(profile.Repair{Index: last, How: "before"})
+			}
+			r.resume(b)
+			LogicalStacks(r.p)
+			assert.Equal(t, append(slices.Clip(tt.want), move("Outer"), move("Middle"), move("Inner"), "App!App.Work()"), r.stacks(b)[0])
+		})
+	}
+}
+
 // A task of the pool that a method awaits runs below it.
 func TestRewriteTask(t *testing.T) {
 	r := record()
