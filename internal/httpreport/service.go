@@ -22,17 +22,17 @@ type Group struct {
 	Failed      int     `json:"failed,omitempty"` // by an exception, or canceled
 	Errors      int     `json:"errors,omitempty"` // those, and answers from 400 on
 	Rate        float64 `json:"rate"`             // per second
-	P50         float64 `json:"p50_ms"`
-	P90         float64 `json:"p90_ms"`
-	P99         float64 `json:"p99_ms"`
-	Max         float64 `json:"max_ms"`
+	P50         float64 `json:"p50_ms,omitzero"`  // these four are of requests that ended
+	P90         float64 `json:"p90_ms,omitzero"`
+	P99         float64 `json:"p99_ms,omitzero"`
+	Max         float64 `json:"max_ms,omitzero"`
 	Concurrency float64 `json:"concurrency"` // on average; of a slice of time that of all requests, also those that began before
 	// Time is where the time of all its requests went.
 	Time map[string]float64 `json:"time_ms,omitempty"`
 
 	durations quantile.Numbers // ns, of requests that ended
 	sum       int64
-	inside    int64 // of that, what is in the part of the trace that is reported
+	inside    int64 // ns of all requests, also open ones, in the part of the trace that is reported
 	time      httpphases.TimeByCause
 	explained bool
 	told      int // requests whose end is told: by a status, or since they failed
@@ -130,6 +130,7 @@ type request struct {
 	start, duration     int64
 	inside              int64 // of the duration, what is in the part of the trace that is reported
 	ended               bool
+	open                bool // until the end of the trace, whatever the duration
 	route, host, status string
 	failed, bad         bool
 	why                 *httpphases.Explanation
@@ -149,8 +150,8 @@ func (g *Group) add(r *request) {
 	if r.ended {
 		g.durations.Add(r.duration)
 		g.sum += r.duration
-		g.inside += r.inside
 	}
+	g.inside += r.inside
 	if r.why != nil {
 		g.explained = true
 		g.time.Add(&r.why.Time)
@@ -228,10 +229,10 @@ func (s *side) add(r *request) {
 	s.status.group(r.status).add(r)
 	s.times.group(strconv.FormatInt(from/s.width, 10)).add(r) // what was under way counts in the first slice
 	s.edges.begin(from)
-	if r.ended {
-		s.edges.end(to)
-		s.spread(from, to)
+	if !r.open {
+		s.edges.end(max(to, from+1)) // one whose end was lost was there at its start, that is all
 	}
+	s.spread(from, to)
 	if r.why != nil {
 		s.wait += r.why.Time.Wait
 	}

@@ -45,6 +45,7 @@ type ServiceCollector struct {
 	dns, tls      []wait
 	gc            int64 // in requests
 	queuedForPool int64 // work of requests
+	lost          bool  // events were
 	runtime, net  bool  // have events
 	sampled       bool  // threads were seen, or tell what they wait for
 	queues        bool  // events tell when work is queued for the pool, and taken
@@ -97,6 +98,7 @@ func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 	if c.Wanted != nil && !c.Wanted(ev.ProcessID) {
 		return nil
 	}
+	c.lost = c.lost || ev.Lost > 0
 	switch ev.Metadata.Role {
 	case nettrace.RoleSample, nettrace.RoleCPU, nettrace.RoleContextSwitch:
 		c.sampled = true
@@ -290,6 +292,7 @@ func (c *ServiceCollector) phases(r *httpphases.Request, host string) {
 func (c *ServiceCollector) Server(r *httpphases.ServerRequest) {
 	q := &request{
 		start: r.Start, duration: r.Duration, ended: r.HasDuration && r.Outcome != httpphases.Incomplete,
+		open:  !r.HasDuration && !c.lost,
 		route: routeTitle(r.Method, cmp.Or(r.Route, httpphases.Route(r.Target))), host: r.Host, status: status(r.Status, r.Outcome),
 		failed: r.Outcome == httpphases.Failed, bad: r.Status >= 400, why: r.Why,
 	}

@@ -2,6 +2,7 @@ package httpreport
 
 import (
 	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -157,6 +158,37 @@ func TestASummaryInventsNoZeros(t *testing.T) {
 	assert.Contains(t, text, "spent 0 % of their time waiting")
 	assert.Contains(t, text, "0 opened, 0 closed, 0 attempts failed")
 	assert.NotContains(t, text, "TplEventSource")
+}
+
+// Requests that are open at the end are under way until then, and no percentile tells of them. How
+// long those were whose end was lost nobody knows.
+func TestServiceOfOpenRequests(t *testing.T) {
+	for _, lost := range []bool{false, true} {
+		c := &ServiceCollector{lost: lost}
+		c.Span(1e9)
+		for i := range 4 {
+			r := &httpphases.Request{ID: i + 1, Host: "h", Target: "/hangs", Outcome: httpphases.Incomplete, Start: int64(i) * 1e8}
+			if !lost {
+				r.Duration, r.HasDuration = 1e9-r.Start, true
+			}
+			c.Client(r)
+			c.Server(&httpphases.ServerRequest{ID: i + 11, Target: "/hangs", Outcome: httpphases.Incomplete, Start: r.Start})
+		}
+		s := c.Finish("a")
+		most, average := 4, 3.4
+		if lost {
+			most, average = 1, 0
+		}
+		assert.Equal(t, most, s.Client.Concurrency)
+		assert.Equal(t, most, s.Server.Concurrency)
+		assert.Equal(t, average, s.Client.All.Concurrency)
+		var b bytes.Buffer
+		require.NoError(t, ServiceText(&b, s, 0))
+		assert.Regexp(t, `\n  /hangs +4 +- +4\.00 +- +- +- +- +`+map[bool]string{false: "3.40", true: "-"}[lost]+"\n", b.String())
+		one, err := json.Marshal(s.Client)
+		require.NoError(t, err)
+		assert.NotContains(t, string(one), "p50_ms")
+	}
 }
 
 // Each process counts its connections from 0 on, and stands still for its own collections only.

@@ -141,8 +141,16 @@ func groups(title, kind string, gs []Group) serviceSection {
 		if g.told == 0 {
 			errors = "-"
 		}
+		atOnce := number(g.Concurrency)
+		if g.Concurrency == 0 && g.inside == 0 {
+			atOnce = "-" // nobody knows how long any of them lasted
+		}
+		quantiles := [4]string{"-", "-", "-", "-"} // none has ended
+		if g.Max > 0 {
+			quantiles = [4]string{number(g.P50), number(g.P90), number(g.P99), number(g.Max)}
+		}
 		t.Rows = append(t.Rows, []string{
-			g.Name, strconv.Itoa(g.Requests), errors, number(g.Rate), number(g.P50), number(g.P90), number(g.P99), number(g.Max), number(g.Concurrency), g.causes(),
+			g.Name, strconv.Itoa(g.Requests), errors, number(g.Rate), quantiles[0], quantiles[1], quantiles[2], quantiles[3], atOnce, g.causes(),
 		})
 	}
 	return t
