@@ -404,12 +404,17 @@ func (b *Builder) connectionEstablished(p *process, th *thread, e *Event, r *req
 		switch {
 		case a.failed(), tls != nil && tls.open() && (r == nil || a.owner != r):
 			continue
+		case len(a.dns)+len(a.tries)+len(a.tls) == 0:
+			if !a.tunnelTo(e) {
+				continue
+			}
+			s += 4
 		case secure && tls != nil && tls.closed(), !secure && e.HasConn && tls == nil && a.connected():
 			s += 4
 		case !e.HasConn && (tls != nil && tls.closed() || tls == nil && a.connected()):
 			s += 4
 		default:
-			if s == 0 || len(a.dns)+len(a.tries)+len(a.tls) == 0 {
+			if s == 0 {
 				continue
 			}
 		}
@@ -448,12 +453,23 @@ func (b *Builder) connectionEstablished(p *process, th *thread, e *Event, r *req
 		}
 	}
 	if r != nil && best == nil && r.open {
-		// A transport of the program's own: no events, but still a connection.
-		r.own(&attempt{owner: r, conn: c, tunnel: unseen, began: e.Time})
+		// A transport of the program's own, or sockets are not recorded: no events, but still a
+		// connection that was opened for r.
+		c.attempt = &attempt{owner: r, conn: c, tunnel: unseen, began: e.Time, gone: true}
+		r.own(c.attempt)
 	}
 	if e.HasConn {
 		p.addConn(c)
 	}
+}
+
+// tunnelTo reports whether a connection is the one that a asked a proxy for.
+func (a *attempt) tunnelTo(e *Event) bool {
+	if !a.tunnel.closed() || a.owner == nil || !a.owner.open {
+		return false
+	}
+	at := &a.owner.hop().at
+	return at.host == e.Host && at.port == int(e.Port)
 }
 
 // port returns the port that the attempt's socket goes to, 0 if not known.

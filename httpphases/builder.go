@@ -995,7 +995,7 @@ func (b *Builder) connect(p *process, r *request, e *Event, ord uint32) bool {
 		return false
 	}
 	if a == nil {
-		a = &attempt{owner: r, began: t, tunnel: unseen}
+		a = &attempt{owner: r, began: t, tunnel: unseen, gone: true}
 		c.attempt = a
 	}
 	owner := a.owner

@@ -295,3 +295,84 @@ func TestExchangesBesideEachOther(t *testing.T) {
 		})
 	}
 }
+
+// Where neither sockets nor name resolution are recorded, the id of ConnectionEstablished tells for whom
+// a connection was opened. Without ids nothing does.
+func TestOpenedForWhomWithoutSockets(t *testing.T) {
+	type event = httpphases.Event
+	start := event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1}
+	established := event{Conn: 5, HasConn: true, Scheme: "http", Host: "h", Port: 80, Major: 1, Minor: 1}
+	for name, c := range map[string]struct {
+		by   uint32 // whose id it has; 0: none, as that request has ended
+		ids  bool
+		want httpphases.Class
+	}{
+		"for itself":   {2, true, httpphases.Own},
+		"for another":  {3, true, httpphases.Adopted},
+		"for one gone": {0, true, httpphases.Adopted},
+		"without ids":  {0, false, httpphases.NoConnection},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := inSteps(false, func(step func(httpphases.Kind, event, ...uint32)) {
+				below := func(k httpphases.Kind, e event, path ...uint32) {
+					if !c.ids {
+						path = nil
+					}
+					step(k, e, path...)
+				}
+				below(httpphases.RequestStart, start, 1, 2)
+				if c.by == 3 {
+					below(httpphases.RequestStart, start, 1, 3)
+				}
+				if c.by != 0 {
+					below(httpphases.ConnectionEstablished, established, 1, c.by)
+				} else {
+					step(httpphases.ConnectionEstablished, established)
+				}
+				below(httpphases.RequestLeftQueue, event{Millis: 1, Major: 1, Minor: 1}, 1, 2)
+				below(httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, 1, 2, 1)
+				below(httpphases.RequestHeadersStop, event{}, 1, 2, 1)
+				below(httpphases.ResponseHeadersStart, event{}, 1, 2, 2)
+				below(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, 2, 2)
+				below(httpphases.RequestStop, event{Status: 200, HasStatus: true}, 1, 2)
+			})
+			conn := rows[0].Connection
+			require.NotNil(t, conn)
+			assert.True(t, conn.New)
+			assert.Equal(t, c.want, conn.Class)
+		})
+	}
+}
+
+// A CONNECT is told by the events of System.Net.Http alone, and so are the proxy and whose tunnel it is.
+func TestTunnelWithoutSockets(t *testing.T) {
+	type event = httpphases.Event
+	for _, ids := range []bool{true, false} {
+		rows := inSteps(false, func(step func(httpphases.Kind, event, ...uint32)) {
+			below := func(k httpphases.Kind, e event, path ...uint32) {
+				if !ids {
+					path = nil
+				}
+				step(k, e, path...)
+			}
+			exchange := func(conn int64, ord uint32) {
+				below(httpphases.RequestHeadersStart, event{Conn: conn, HasConn: true}, 1, 2, ord)
+				below(httpphases.RequestHeadersStop, event{}, 1, 2, ord)
+				below(httpphases.ResponseHeadersStart, event{}, 1, 2, ord+1)
+				below(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, 2, ord+1)
+			}
+			below(httpphases.RequestStart, event{Scheme: "https", Host: "h", Port: 443, Text: "/", Major: 1, Minor: 1}, 1, 2)
+			below(httpphases.ConnectionEstablished, event{Conn: 5, HasConn: true, Scheme: "http", Host: "10.0.0.7", Port: 8080, Major: 1, Minor: 1}, 1, 2)
+			exchange(5, 1)
+			below(httpphases.ConnectionEstablished, event{Conn: 6, HasConn: true, Scheme: "https", Host: "h", Port: 443, Major: 1, Minor: 1}, 1, 2)
+			below(httpphases.RequestLeftQueue, event{Millis: 6.5, Major: 1, Minor: 1}, 1, 2)
+			exchange(6, 3)
+			below(httpphases.RequestStop, event{Status: 200, HasStatus: true}, 1, 2)
+		})
+		require.Len(t, rows, 1)
+		assert.Equal(t, "queue 0+6 proxy 2+3 request_headers 8+1 wait 9+1 response_headers 10+1", told(rows[0]), "ids: %t", ids)
+		require.NotNil(t, rows[0].Connection)
+		assert.Equal(t, "10.0.0.7:8080", rows[0].Connection.Proxy)
+		assert.Equal(t, httpphases.Own, rows[0].Connection.Class)
+	}
+}

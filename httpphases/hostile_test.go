@@ -15,6 +15,9 @@ import (
 
 // below gives an event the activity id of a path.
 func below(e httpphases.Event, path ...uint32) *httpphases.Event {
+	if len(path) == 0 {
+		return &e
+	}
 	e.PathLen = uint8(copy(e.Path[:], path))
 	binary.LittleEndian.PutUint64(e.ID[:], uint64(len(path))<<32|uint64(path[len(path)-1]))
 	e.ID[15] = 1

@@ -519,7 +519,10 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 	case first && own:
 		q.New, q.Class = true, Own
 	case first && waited:
-		q.New, q.Class = true, Adopted
+		q.New = true
+		if x.attempt != nil || !w.r.idless && !w.r.adrift { // else nothing tells for whom it was opened
+			q.Class = Adopted
+		}
 	case waited:
 		q.Class = Returned
 	default:

@@ -34,7 +34,7 @@ func (n *Need) Request(r *httpphases.Request) {
 			n.noDetail++
 		}
 	}
-	if c := r.Connection; c != nil && c.New && c.Class == httpphases.Own {
+	if c := r.Connection; c != nil && c.New && c.Class != httpphases.Adopted {
 		n.opened++
 		if r.Scheme == "https" && !c.Elsewhere {
 			n.secure++

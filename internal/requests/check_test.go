@@ -615,6 +615,11 @@ func TestFindingsOfWhatIsLeftOut(t *testing.T) {
 		"no sockets":   {provider(httpphases.ProviderSockets), []finding{{httpphases.ProviderSockets, "show no connect phase"}}},
 		"no TLS":       {provider(httpphases.ProviderSecurity), []finding{{httpphases.ProviderSecurity, "show no tls phase"}}},
 		"no requests":  {provider(httpphases.ProviderHTTP), []finding{{httpphases.ProviderHTTP, "keywords that drop its events"}}},
+		"nothing else": {func(ev *nettrace.Event) bool { return ev.Metadata.Provider == httpphases.ProviderHTTP }, []finding{
+			{httpphases.ProviderDNS, "show no dns phase"},
+			{httpphases.ProviderSockets, "show no connect phase"},
+			{httpphases.ProviderSecurity, "show no tls phase"},
+		}},
 		"no starts, and no ids to tell them by": {func(ev *nettrace.Event) bool {
 			ev.ActivityID, ev.RelatedActivityID = nettrace.GUID{}, nettrace.GUID{}
 			return ev.Metadata.Provider != httpphases.ProviderHTTP || ev.Metadata.EventID != int(httpphases.RequestStart)
