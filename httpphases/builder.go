@@ -733,7 +733,7 @@ func (r *request) exchangeEvent(e *Event, whole bool) {
 	switch e.Kind {
 	case RequestHeadersStop:
 		if a := r.tunnel(); a != nil {
-			a.talk.headers.end = t
+			a.talk.headers.end, a.talk.sentBy = t, e.Thread
 			return
 		}
 		if x == nil || !x.headers.open() {
@@ -742,13 +742,17 @@ func (r *request) exchangeEvent(e *Event, whole bool) {
 			}
 			return
 		}
-		x.headers.end = t
+		x.headers.end, x.sentBy = t, e.Thread
 	case RequestContentStart:
 		if x == nil || x.content.begun() {
 			r.miss("request headers")
 			return
 		}
 		x.content.start, x.ord[1] = t, ord
+		if x.headers.closed() {
+			after := t - x.headers.end
+			x.held = after >= heldBack || after >= 1e6 && x.sentBy != e.Thread
+		}
 	case RequestContentStop:
 		if x == nil || !x.content.open() {
 			r.miss("a start of request content")
@@ -802,6 +806,10 @@ func (r *request) exchangeEvent(e *Event, whole bool) {
 		}
 	}
 }
+
+// heldBack is how long after the headers (ns) content begins only where a 100 Continue was waited
+// for: else it follows at once, on the same thread.
+const heldBack = 50e6
 
 // redirectTo begins a new hop of r.
 func (r *request) redirectTo(e *Event) {

@@ -376,3 +376,52 @@ func TestTunnelWithoutSockets(t *testing.T) {
 		assert.Equal(t, httpphases.Own, rows[0].Connection.Class)
 	}
 }
+
+// A request that expects a 100 Continue holds its content back for it: for as long as it takes on
+// HTTP/2, where no event tells that it came, and for the handler's timeout where it does not come.
+func TestContentHeldBack(t *testing.T) {
+	type event = httpphases.Event
+	for name, c := range map[string]struct {
+		major   uint8
+		threads [2]uint64 // of the headers and of the content
+		after   int64     // ms
+		want    string
+	}{
+		"no 100":                {1, [2]uint64{1, 2}, 20, "request_headers 1+1 wait 2+20 request_content 22+1 wait 23+1 response_headers 24+1"},
+		"on the same thread":    {1, [2]uint64{1, 1}, 150, "request_headers 1+1 wait 2+150 request_content 152+1 wait 153+1 response_headers 154+1"},
+		"a thread that stopped": {1, [2]uint64{1, 1}, 20, "request_headers 1+1 request_content 22+1 wait 23+1 response_headers 24+1"},
+		"HTTP/2":                {2, [2]uint64{1, 2}, 20, "request_headers 1+1 wait 2+20 request_content 22+1 wait 23+2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var rows []*httpphases.Request
+			b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows = append(rows, r) }})
+			now := int64(0)
+			step := func(thread uint64, k httpphases.Kind, e event, path ...uint32) {
+				now += 1e6
+				e.Kind, e.Time, e.Thread = k, now, thread
+				b.Add(below(e, path...))
+			}
+			step(9, httpphases.ConnectionEstablished, event{Conn: 5, HasConn: true, Scheme: "http", Host: "h", Port: 80, Major: c.major}, 1, 9)
+			step(1, httpphases.RequestStart, event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: c.major}, 1, 2)
+			step(1, httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, 1, 2, 1)
+			step(c.threads[0], httpphases.RequestHeadersStop, event{}, 1, 2, 1)
+			if c.major == 2 {
+				now -= 1e6
+				step(1, httpphases.ResponseHeadersStart, event{}, 1, 2, 2)
+			}
+			now += (c.after - 1) * 1e6
+			step(c.threads[1], httpphases.RequestContentStart, event{}, 1, 2, 3)
+			step(c.threads[1], httpphases.RequestContentStop, event{Length: 7}, 1, 2, 3)
+			if c.major == 1 {
+				step(1, httpphases.ResponseHeadersStart, event{}, 1, 2, 4)
+			} else {
+				now += 1e6
+			}
+			step(1, httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, 2, 4)
+			step(1, httpphases.RequestStop, event{Status: 200, HasStatus: true}, 1, 2)
+			b.Finish(now)
+			require.Len(t, rows, 1)
+			assert.Equal(t, c.want, told(rows[0]))
+		})
+	}
+}

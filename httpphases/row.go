@@ -359,7 +359,7 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 	one := w.oneAtATime(h, x)
 	expect := one && x.resp.begun() && x.content.begun() && x.resp.start < x.content.start
 	sent := x.headers.end
-	if expect {
+	if expect || x.held {
 		w.add(Wait, sent, x.content.start)
 	}
 	if x.content.begun() {

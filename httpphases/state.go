@@ -51,7 +51,9 @@ type exchange struct {
 	// Ordinals of the activities of headers, content and resp below the request; 0
 	// if there are no ids.
 	ord    [3]uint32
-	length int64 // bytes of the content, -1 if unknown
+	length int64  // bytes of the content, -1 if unknown
+	sentBy uint64 // thread of the end of headers
+	held   bool   // the content was held back for a 100 Continue, which need not have come
 }
 
 // A hop is one target of a redirect chain.
