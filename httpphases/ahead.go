@@ -68,6 +68,7 @@ type connOutlook struct {
 type threadOutlook struct {
 	kind   Kind
 	joined int64        // of RequestLeftQueue: when the request joined the queue
+	major  uint8        // of RequestStart and RequestLeftQueue: the version that is used; 0: not told
 	reply  *reply       // that the event was part of
 	conn   *connOutlook // that the request was sent on
 }
@@ -130,15 +131,22 @@ func (b *Builder) look(e *Event) *reply {
 	kind, k, on := th.kind, th.reply, th.conn
 	th.kind, th.reply, th.conn = e.Kind, nil, nil
 	switch e.Kind {
+	case RequestStart:
+		if th.major = 0; e.Policy == exactly || e.Policy == orHigher && e.Major >= 2 {
+			th.major = e.Major
+		}
 	case RequestLeftQueue:
-		th.joined = e.Time - int64(e.Millis*1e6)
+		th.joined, th.major = e.Time-int64(e.Millis*1e6), e.Major
 	case RequestHeadersStart:
-		since := never
+		since, major := never, uint8(0)
 		if kind == RequestLeftQueue {
 			since = th.joined
 		}
+		if kind == RequestLeftQueue || kind == RequestStart {
+			major = th.major
+		}
 		if e.HasConn {
-			th.conn = u.begin(e, since)
+			th.conn = u.begin(e, since, major)
 		}
 	case RequestHeadersStop, RequestContentStart, RequestContentStop:
 		if th.conn = on; on != nil && e.Kind == RequestHeadersStop {
@@ -182,11 +190,15 @@ func (u *outlook) add(id int64) *connOutlook {
 }
 
 // begin takes the headers of a request that has waited for a connection since a time (never: it has
-// not), and returns the connection they are sent on.
-func (u *outlook) begin(e *Event, since int64) *connOutlook {
+// not), and returns the connection they are sent on. Of one from before the trace the version tells
+// whether it carries one request at a time (0: not known).
+func (u *outlook) begin(e *Event, since int64, major uint8) *connOutlook {
 	c := u.conns[e.Conn]
 	if c == nil {
 		c = u.add(e.Conn)
+	}
+	if c.major == 0 {
+		c.major = major
 	}
 	if c.major >= 2 {
 		return c

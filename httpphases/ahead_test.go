@@ -29,11 +29,14 @@ func played(t *testing.T, play string) []httpphases.Event {
 			"many":  {{Kind: httpphases.ConnectionEstablished, Major: 2}}, // requests at once
 			"close": {{Kind: httpphases.ConnectionClosed}},
 			"start": {{Kind: httpphases.RequestStart, Scheme: "http", Host: "h", Port: 80, Text: f[2], Major: 1, Minor: 1}},
-			"left":  {{Kind: httpphases.RequestLeftQueue, Millis: float64(n), Major: 1, Minor: 1}}, // so many lines
+			"exact": {{Kind: httpphases.RequestStart, Scheme: "http", Host: "h", Port: 80, Text: f[2], Major: 2, Policy: 2}}, // HTTP/2, no other
+			"left":  {{Kind: httpphases.RequestLeftQueue, Millis: float64(n), Major: 1, Minor: 1}},                           // so many lines
 			"send":  {{Kind: httpphases.RequestHeadersStart}, {Kind: httpphases.RequestHeadersStop}},
 			"head":  {{Kind: httpphases.ResponseHeadersStart}, {Kind: httpphases.ResponseHeadersStop, Status: 200, HasStatus: true}, {Kind: httpphases.ResponseContentStart}},
+			"gives": {{Kind: httpphases.RequestLeftQueue, Millis: float64(n), Major: 1, Minor: 1}, {Kind: httpphases.RequestFailed}, {Kind: httpphases.RequestStop, Status: -1, HasStatus: true}}, // up
 			"rest":  {{Kind: httpphases.ResponseContentStop}, {Kind: httpphases.RequestStop, Status: 200, HasStatus: true}},
 		}
+		do["asks"] = append(do["send"], httpphases.Event{Kind: httpphases.ResponseHeadersStart}) // and begins to wait, of HTTP/2
 		do["answer"] = append(do["head"], do["rest"]...)
 		do["streamed"] = []event{do["head"][0], do["head"][1], do["rest"][1]}
 		require.Contains(t, do, f[1], line)
@@ -112,6 +115,31 @@ func TestReuseTellsAnswers(t *testing.T) {
 			4 close 1
 			1 start /c
 			1 send 2`, "/b 4"},
+		"who gives up waiting fails at once": {`
+			1 start /a
+			1 send 1
+			2 start /b
+			3 close 1
+			4 gives 2`, "/b 4"},
+		"an answer to nobody ends none that wait": {`
+			9 start /other
+			1 start /a
+			1 answer
+			1 left 2
+			1 send 1
+			1 answer`, "/a 5"},
+		"a connection of HTTP/2 from before the trace": {`
+			6 exact /long
+			6 asks 9
+			1 start /a
+			1 send 1
+			2 start /b
+			2 send 2
+			3 answer
+			6 exact /more
+			6 asks 9
+			2 start /c
+			2 send 2`, "/b 6"},
 		"content goes on on other threads": {`
 			1 start /a
 			1 send 1

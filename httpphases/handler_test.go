@@ -425,3 +425,35 @@ func TestContentHeldBack(t *testing.T) {
 		})
 	}
 }
+
+// Who asks for HTTP/2 and nothing below waits until the headers of the answer are there, also on a
+// connection whose version was told before the trace, and where the wait began late.
+func TestVersionAskedFor(t *testing.T) {
+	type event = httpphases.Event
+	for name, c := range map[string]struct {
+		policy  int32
+		version string
+		want    string
+	}{
+		"or lower":  {0, "", "request_headers 1+1 wait 2+4 response_headers 6+1"},
+		"or higher": {1, "", "request_headers 1+1 wait 2+5"},
+		"exactly":   {2, "2.0", "request_headers 1+1 wait 2+5"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rows := inSteps(false, func(step func(httpphases.Kind, event, ...uint32)) {
+				step(httpphases.RequestStart, event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 2, Policy: c.policy}, 1, 2)
+				step(httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, 1, 2, 1)
+				step(httpphases.RequestHeadersStop, event{}, 1, 2, 1)
+				for range 3 {
+					step(httpphases.OtherStart, event{}, 1, 9)
+				}
+				step(httpphases.ResponseHeadersStart, event{}, 1, 2, 2)
+				step(httpphases.ResponseHeadersStop, event{Status: 200, HasStatus: true}, 1, 2, 2)
+				step(httpphases.RequestStop, event{Status: 200, HasStatus: true}, 1, 2)
+			})
+			require.Len(t, rows, 1)
+			assert.Equal(t, c.want, told(rows[0]))
+			assert.Equal(t, c.version, rows[0].Version)
+		})
+	}
+}

@@ -96,9 +96,16 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 		}
 		return r
 	}
+	if r := th.leftQueue; r != nil && e.Kind == RequestFailed && r.open && r.idless {
+		r.guesses++
+		return r // it gave up waiting: who gets a connection sends headers next
+	}
 	if r := b.replyTo(p, e); r != nil {
 		r.guesses++
 		return r
+	}
+	if k := b.reply; k != nil && k.handled && k.to == nil {
+		return nil // nobody was found that the rest of this answer can be of
 	}
 	l := b.candidates(&p.idless, e)
 	if p.idless.n > maxChoice {

@@ -439,6 +439,9 @@ func (w *rowWriter) oneAtATime(h *hop, x *exchange) bool {
 	if n := len(h.queues); n > 0 {
 		return h.queues[n-1].major < 2
 	}
+	if w.r.major >= 2 && (w.r.policy == orHigher || w.r.policy == exactly) {
+		return false // on a connection from before the trace, too
+	}
 	// By shape: HTTP/2 and 3 say ResponseHeadersStart at once, before they wait.
 	if x.resp.begun() && x.headers.closed() {
 		if x.content.closed() && x.resp.start < x.content.end && x.resp.start < x.content.start {
@@ -471,8 +474,12 @@ func (w *rowWriter) httpVersion(h *hop) string {
 	if n := len(h.queues); n > 0 && h.queues[n-1].major > 0 {
 		return versionText(h.queues[n-1].major, h.queues[n-1].minor)
 	}
-	if x.resp.begun() && w.r.onlyOne() {
+	switch {
+	case !x.resp.begun():
+	case w.r.onlyOne():
 		return "1.1"
+	case w.r.policy == exactly:
+		return versionText(w.r.major, w.r.minor)
 	}
 	return ""
 }

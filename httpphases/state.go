@@ -10,8 +10,11 @@ import (
 // never is the time of what has not happened.
 const never = int64(-1) << 62
 
-// orHigher is HttpVersionPolicy.RequestVersionOrHigher.
-const orHigher = 1
+// Values of HttpVersionPolicy; 0 is RequestVersionOrLower.
+const (
+	orHigher = 1
+	exactly  = 2
+)
 
 // A span of time with an end that may be missing.
 type interval struct {
