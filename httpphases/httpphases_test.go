@@ -98,6 +98,31 @@ func TestDecodeBridge(t *testing.T) {
 	}, e.Span)
 }
 
+// .NET 9 ends the span of a request that was canceled with neither a status nor the type of an
+// exception. Spans without tags, or whose status nobody asked for, tell nothing.
+func TestDecodeSpanOfACanceledRequest(t *testing.T) {
+	const asked = "http.request.method:GET, server.port:80, url.full:http://h/a"
+	for tags, ended := range map[string]httpphases.TaskStatus{
+		asked: httpphases.TaskCanceled,
+		asked + ", http.response.status_code:200": httpphases.TaskUnknown,
+		asked + ", error.type:connection_error":   httpphases.TaskUnknown,
+		"http.method:GET, url.full:http://h/a":    httpphases.TaskUnknown,
+		"System.Diagnostics.Activity":             httpphases.TaskUnknown,
+	} {
+		for _, stop := range []bool{false, true} {
+			name, opcode, want := "ActivityStart", 1, httpphases.TaskUnknown
+			if stop {
+				name, opcode, want = "ActivityStop", 2, ended
+			}
+			var d httpphases.Decoder
+			var e httpphases.Event
+			require.True(t, d.Decode(&e, httpphases.ProviderBridge, 24, 0, name, opcode,
+				pairs(join(utf16("System.Net.Http"), utf16("System.Net.Http.HttpRequestOut")), "SpanId", "7a", "TagObjects", tags)))
+			assert.Equal(t, want, e.Span.Task, "%s %s", name, tags)
+		}
+	}
+}
+
 // pairs appends what the bridge and the log write for an array of keys and values.
 func pairs(to []byte, l ...string) []byte {
 	to = append(to, byte(len(l)/2), 0)

@@ -283,6 +283,7 @@ func (s *Span) tags(t string) {
 		colon, pair = ", ", "],["
 		t = t[1 : len(t)-1]
 	}
+	asked, ended := false, false
 	for t != "" {
 		key, rest, ok := strings.Cut(t, colon)
 		if !ok {
@@ -304,15 +305,19 @@ func (s *Span) tags(t string) {
 		switch key {
 		case "http.request.method", "http.request.method_original", "http.method":
 			s.Method = value
+			asked = asked || key == "http.request.method"
 		case "url.full", "http.url":
 			s.URL = value
 		case "http.route":
 			s.Route = value
 		case "error.type":
-			s.ErrorType = value
+			s.ErrorType, ended = value, true
 		case "http.response.status_code", "http.status_code":
-			s.Status = statusOf(value)
+			s.Status, ended = statusOf(value), true
 		}
+	}
+	if asked && !ended && s.Name == spanClient && s.Task == TaskUnknown {
+		s.Task = TaskCanceled // an answer has a status and an exception a type, but .NET 9 tells none of this one
 	}
 }
 
