@@ -603,8 +603,8 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 		return
 	}
 	b.stats.Links++
-	if r.adrift && (e.ID == r.guid || e.Related == r.guid) {
-		p.clearAdrift(r)
+	if r.adrift && (e.ID == r.guid || e.Related == r.guid || e.Related != ([16]byte{}) && e.Related == r.span) {
+		p.clearAdrift(r) // with the bridge, steps are inside its span: who stops the request's activity stops that, too
 	}
 	if e.Kind == RequestHeadersStart || e.Kind == RequestFailed && r.stage() == stageNone {
 		for _, q := range th.queued {

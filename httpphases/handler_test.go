@@ -457,3 +457,34 @@ func TestVersionAskedFor(t *testing.T) {
 		})
 	}
 }
+
+// With the bridge the steps of a request are inside its span. Another request that begins on its thread
+// while it waits has not stopped its activity, and what has no id is of a request from before the trace.
+func TestSpanTellsThatAnActivityGoesOn(t *testing.T) {
+	type event = httpphases.Event
+	start := event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1}
+	inside := func(e event, path ...uint32) event {
+		e.Related = below(event{}, path...).ID
+		return e
+	}
+	ok := event{Status: 200, HasStatus: true}
+	rows := inSteps(false, func(step func(httpphases.Kind, event, ...uint32)) {
+		step(httpphases.RequestStart, start, 1, 20)
+		step(httpphases.SpanStart, inside(event{Span: &httpphases.Span{Name: "System.Net.Http.HttpRequestOut", ID: "a"}}, 1, 20), 1, 20, 1)
+		step(httpphases.RequestStart, start, 1, 30)
+		step(httpphases.RequestHeadersStart, inside(event{Conn: 5, HasConn: true}, 1, 20, 1), 1, 20, 1, 2)
+		step(httpphases.RequestHeadersStop, event{}, 1, 20, 1, 2)
+		step(httpphases.ResponseHeadersStart, event{})
+		step(httpphases.ResponseHeadersStop, ok)
+		step(httpphases.ResponseHeadersStart, inside(event{}, 1, 20, 1), 1, 20, 1, 3)
+		step(httpphases.ResponseHeadersStop, ok, 1, 20, 1, 3)
+		step(httpphases.SpanStop, event{Span: &httpphases.Span{Name: "System.Net.Http.HttpRequestOut", ID: "a"}}, 1, 20, 1)
+		step(httpphases.RequestStop, ok, 1, 20)
+	})
+	require.Len(t, rows, 2)
+	r := rows[0]
+	assert.Equal(t, httpphases.OK, r.Outcome)
+	assert.Empty(t, r.Missing)
+	assert.Zero(t, r.Guessed)
+	assert.Equal(t, "request_headers 3+1 wait 4+3 response_headers 7+1", told(r))
+}

@@ -32,6 +32,9 @@ func (b *Builder) spanStart(p *process, th *thread, e *Event, h *[25]uint64, n i
 		r.method = s.Method
 	}
 	b.spannedHop(r, e)
+	if r.span = [16]byte{}; e.Related != ([16]byte{}) && e.Related == r.guid {
+		r.span = e.ID
+	}
 	r.spanStatus = 0
 	if e.Span.ID == "" && e.ID == ([16]byte{}) {
 		r.guesses++ // its end is told by the thread only

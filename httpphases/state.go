@@ -194,9 +194,10 @@ type request struct {
 	last               int64 // time of its last event
 	lastThread         uint64
 	open               bool
-	idless             bool // RequestStart had no activity id
-	adrift             bool // the tracker has stopped its activity: its events may have no id
-	headless           bool // RequestStart is not in the trace
+	idless             bool     // RequestStart had no activity id
+	adrift             bool     // the tracker has stopped its activity: its events may have no id
+	span               [16]byte // id of its last span, if that began while its activity went on
+	headless           bool     // RequestStart is not in the trace
 
 	major, minor uint8 // asked for
 	policy       int32 // HttpVersionPolicy
