@@ -38,6 +38,7 @@ type ServiceCollector struct {
 
 	http          httpphases.Decoder
 	conns         map[connKey]int     // requests of each connection
+	openedAt      map[connKey]int64   // when the first request left the queue for a connection of HTTP/2 or 3
 	opened        int                 // by requests
 	events        [2]connectionEvents // Established, Closed
 	attempts      int                 // that failed
@@ -82,6 +83,8 @@ func (l *lock) queued() (ns int64) {
 type wait struct {
 	from, to int64
 	what     string
+	on       connKey // of a wait for a connection: which it was
+	streams  bool    // that it carries many requests at once: what is waited for is a stream
 }
 
 // Events that tell of the queue of the thread pool, of TplEventSource and FrameworkEventSource.
@@ -220,7 +223,7 @@ func (c *ServiceCollector) Span(end int64) {
 	c.client.keep(c.Spool)
 	c.server.keep(c.Spool)
 	c.client.in, c.server.in = c.In, c.In
-	c.conns = map[connKey]int{}
+	c.conns, c.openedAt = map[connKey]int{}, map[connKey]int64{}
 }
 
 // Client adds a request that the process made.
@@ -273,15 +276,23 @@ func (c *ServiceCollector) phases(r *httpphases.Request, host string) {
 		if p.Open || p.Shared || r.Outcome == httpphases.Canceled && p.Duration < outlierAlone {
 			continue // it lasted as long as the caller had patience, which was little
 		}
-		w := wait{p.Start, p.End(), host}
+		w := wait{from: p.Start, to: p.End(), what: host}
 		switch p.Name {
 		case httpphases.DNS:
 			c.dns = append(c.dns, w)
 		case httpphases.TLS:
 			c.tls = append(c.tls, w)
 		case httpphases.Queue:
-			if r.Connection != nil && r.Connection.Class == httpphases.Returned {
+			x := r.Connection
+			if x == nil {
+				continue
+			}
+			w.on, w.streams = connKey{int64(r.Process), x.ID}, r.Version >= "2"
+			switch {
+			case x.Class == httpphases.Returned:
 				c.queued = append(c.queued, w)
+			case x.New && x.HasID && w.streams:
+				c.openedAt[w.on] = w.to
 			}
 		}
 	}

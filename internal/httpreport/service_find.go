@@ -50,6 +50,7 @@ func (c *ServiceCollector) Finish(source string) *Service {
 	}
 	f := &s.Figures
 	if s.Client != nil {
+		c.waitedToOpen()
 		n := c.connections()
 		if c.net || n.Opened+n.Closed+n.Failed+n.Queued > 0 {
 			s.Connections = n // else no event tells of them
@@ -195,10 +196,26 @@ func (c *ServiceCollector) convoys(s *Service) {
 	}
 }
 
+// waitedToOpen takes from the waits the time until a connection of HTTP/2 or 3 was opened, for which
+// many wait at once: nobody gave them back anything. It drops those that were little else.
+func (c *ServiceCollector) waitedToOpen() {
+	list := c.queued[:0]
+	for _, w := range c.queued {
+		if at := c.openedAt[w.on]; w.streams && w.from < at {
+			if w.to-at < at-w.from {
+				continue
+			}
+			w.from = at
+		}
+		list = append(list, w)
+	}
+	c.queued = list
+}
+
 // exhausted looks at requests that wait for a connection.
 func (c *ServiceCollector) exhausted(s *Service) {
 	type host struct {
-		n           int
+		n, streams  int
 		sum         int64
 		first, last int64
 	}
@@ -212,6 +229,9 @@ func (c *ServiceCollector) exhausted(s *Service) {
 			names = append(names, w.what)
 		}
 		h.n++
+		if w.streams {
+			h.streams++
+		}
 		h.sum += w.to - w.from
 		h.first, h.last = min(h.first, w.from), max(h.last, w.to)
 	}
@@ -221,9 +241,13 @@ func (c *ServiceCollector) exhausted(s *Service) {
 		if g == nil || h.n < exhaustedRequests || percent(int64(h.n), int64(g.Requests)) < exhaustedShare || percent(h.sum, g.sum) < exhaustedShare {
 			continue
 		}
+		what, gave, advice := "connections", "connection", "Raise MaxConnectionsPerServer, use HTTP/2"
+		if 2*h.streams > h.n {
+			what, gave, advice = "streams of the HTTP/2 connections", "stream", "Set EnableMultipleHttp2Connections, raise the limit of streams of the server"
+		}
 		s.find("client_pool_exhausted", h.first, h.last,
-			"all connections to %s are in use: %d of %d requests waited until another one gave its connection back, %.0f ms in all, %.0f %% of their time. Raise MaxConnectionsPerServer, use HTTP/2, or send fewer at once",
-			name, h.n, g.Requests, text.Millis(h.sum), percent(h.sum, g.sum))
+			"all %s to %s are in use: %d of %d requests waited until another one gave its %s back, %.0f ms in all, %.0f %% of their time. %s, or send fewer at once",
+			what, name, h.n, g.Requests, gave, text.Millis(h.sum), percent(h.sum, g.sum), advice)
 	}
 }
 

@@ -3,6 +3,7 @@ package httpreport
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -188,6 +189,49 @@ func TestServiceOfOpenRequests(t *testing.T) {
 		one, err := json.Marshal(s.Client)
 		require.NoError(t, err)
 		assert.NotContains(t, string(one), "p50_ms")
+	}
+}
+
+// On HTTP/2 who waits gets a stream, which more connections per server do not give. Those that wait
+// for the connection to be opened wait for no other request.
+func TestServiceOfStreams(t *testing.T) {
+	connections := "all connections to h are in use: 20 of 21 requests waited until another one gave its connection back, %d ms in all, %d %% of their time. Raise MaxConnectionsPerServer, use HTTP/2, or send fewer at once"
+	streams := "all streams of the HTTP/2 connections to h are in use: 20 of 21 requests waited until another one gave its stream back, %d ms in all, %d %% of their time. Set EnableMultipleHttp2Connections, raise the limit of streams of the server, or send fewer at once"
+	for name, c := range map[string]struct {
+		version    string
+		opened     int64 // ms; the others wait from 100 to 140
+		text       string
+		ms, shares int
+	}{
+		"HTTP/1.1":         {"1.1", 50, connections, 800, 76},
+		"HTTP/2":           {"2.0", 50, streams, 800, 76},
+		"opened meanwhile": {"2.0", 110, streams, 600, 57},
+		"opening":          {"2.0", 139, "", 0, 0},
+	} {
+		x := &ServiceCollector{}
+		x.Span(1e9)
+		for i := range 21 {
+			r := &httpphases.Request{
+				ID: i + 1, Host: "h", Target: "/", Status: 200, Start: 1e8, Duration: 5e7, HasDuration: true, Version: c.version,
+				Phases:     []httpphases.Phase{{Name: httpphases.Queue, Start: 1e8, Duration: 4e7}},
+				Connection: &httpphases.Connection{ID: 7, HasID: true, Class: httpphases.Returned},
+			}
+			if i == 0 {
+				r.Connection.New, r.Connection.Class = true, httpphases.Own
+				r.Phases[0].Start, r.Phases[0].Duration = 0, c.opened*1e6
+			}
+			x.Client(r)
+		}
+		s := x.Finish("a")
+		if c.text == "" {
+			assert.Empty(t, s.Findings, name)
+			assert.Zero(t, s.Connections.Queued, name)
+			continue
+		}
+		assert.Equal(t, 20, s.Connections.Queued, name)
+		if assert.Len(t, s.Findings, 1, name) {
+			assert.Equal(t, fmt.Sprintf(c.text, c.ms, c.shares), s.Findings[0].Text, name)
+		}
 	}
 }
 
