@@ -378,74 +378,22 @@ func (b *Builder) settleHandshake(p *process, th *thread, e *Event) {
 	}
 }
 
+// connectionEstablished takes the event of a connection that was opened, in an activity of r if that is not nil, and
+// joins it to the attempt that fits best, of equal ones to the latest.
 func (b *Builder) connectionEstablished(p *process, th *thread, e *Event, r *request) {
 	c := &connection{
 		id: e.Conn, hasID: e.HasConn, major: e.Major, minor: e.Minor, scheme: e.Scheme, host: e.Host, port: int(e.Port),
 		remote: strings.TrimPrefix(e.Text, "::ffff:"), at: e.Time,
 	}
-	secure := e.Scheme == "https" || e.Scheme == "wss"
 	var best *attempt
 	score := -1
 	for _, a := range p.attempts {
-		if a.conn != nil {
-			continue
-		}
-		s := 0
-		switch {
-		case r != nil && a.owner == r:
-			s += 16
-		case r != nil:
-			continue
-		}
-		if a.thread == e.Thread {
-			s += 8
-		}
-		tls := a.lastTLS()
-		switch {
-		case a.failed(), tls != nil && tls.open() && (r == nil || a.owner != r):
-			continue
-		case len(a.dns)+len(a.tries)+len(a.tls) == 0:
-			if !a.tunnelTo(e) {
-				continue
-			}
-			s += 4
-		case secure && tls != nil && tls.closed(), !secure && e.HasConn && tls == nil && a.connected():
-			s += 4
-		case !e.HasConn && (tls != nil && tls.closed() || tls == nil && a.connected()):
-			s += 4
-		default:
-			if s == 0 {
-				continue
-			}
-		}
-		if e.HasConn && (a.host == e.Host || a.host == "") {
-			s += 2
-		}
-		if e.HasConn && a.port() != 0 && a.port() == int(e.Port) {
-			s++
-		}
-		if r == nil && s < 4 {
-			continue
-		}
-		if s > score || s == score && best.last < a.last {
+		if s := a.fits(e, r); s > score || s >= 0 && s == score && best.last < a.last {
 			best, score = a, s
 		}
 	}
 	if a := best; a != nil {
-		a.conn = c
-		c.attempt = a
-		if a.proxy != nil {
-			c.proxy = joinHostPort(a.proxy.host, a.proxy.port)
-		} else if t := a.lastTry(); t != nil {
-			host, port := splitAddress(t.address)
-			c.peerPort = port
-			if c.remote == "" {
-				c.remote = host
-			}
-		}
-		if tls := a.lastTLS(); tls != nil {
-			c.tls = tls.protocol
-		}
+		a.opens(c)
 		p.drop(a)
 		th.attempt = nil
 		if r == nil {
@@ -460,6 +408,73 @@ func (b *Builder) connectionEstablished(p *process, th *thread, e *Event, r *req
 	}
 	if e.HasConn {
 		p.addConn(c)
+	}
+}
+
+// fits returns how well a fits the event of a connection that was opened, in an activity of r if that is
+// not nil; -1 if not at all.
+func (a *attempt) fits(e *Event, r *request) int {
+	if a.conn != nil || r != nil && a.owner != r {
+		return -1
+	}
+	s := 0
+	if r != nil {
+		s += 16
+	}
+	if a.thread == e.Thread {
+		s += 8
+	}
+	switch tls := a.lastTLS(); {
+	case a.failed(), r == nil && tls != nil && tls.open():
+		return -1
+	case len(a.dns)+len(a.tries)+len(a.tls) == 0:
+		if !a.tunnelTo(e) {
+			return -1
+		}
+		s += 4
+	case a.readyFor(e, tls):
+		s += 4
+	case s == 0:
+		return -1
+	}
+	if e.HasConn && (a.host == e.Host || a.host == "") {
+		s += 2
+	}
+	if e.HasConn && a.port() != 0 && a.port() == int(e.Port) {
+		s++
+	}
+	if r == nil && s < 4 {
+		return -1
+	}
+	return s
+}
+
+// readyFor reports whether a, whose last handshake is tls, has done all that the connection of e needs.
+func (a *attempt) readyFor(e *Event, tls *handshake) bool {
+	plain, secured := tls == nil && a.connected(), tls != nil && tls.closed()
+	switch {
+	case !e.HasConn:
+		return secured || plain
+	case e.Scheme == "https" || e.Scheme == "wss":
+		return secured
+	}
+	return plain
+}
+
+// opens says that a is how c was opened.
+func (a *attempt) opens(c *connection) {
+	a.conn, c.attempt = c, a
+	if a.proxy != nil {
+		c.proxy = joinHostPort(a.proxy.host, a.proxy.port)
+	} else if t := a.lastTry(); t != nil {
+		host, port := splitAddress(t.address)
+		c.peerPort = port
+		if c.remote == "" {
+			c.remote = host
+		}
+	}
+	if tls := a.lastTLS(); tls != nil {
+		c.tls = tls.protocol
 	}
 }
 
