@@ -217,7 +217,7 @@ func appendUntyped(b []byte, p *profile.Profile, th *profile.Thread) []byte {
 	var list []byte
 	locked, end := th.Locked, int64(0) // end of the last wait that is told
 	c := th.Samples.Cursor()
-	for s := (profile.Sample{}); c.Read(&s); {
+	for s := (profile.Sample{}); len(locked) > 0 && c.Read(&s); {
 		for len(locked) > 0 && locked[0].To <= s.Time {
 			locked = locked[1:]
 		}

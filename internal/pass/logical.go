@@ -59,10 +59,7 @@ func rewrite(p *profile.Profile) {
 	}
 	w.unknown = p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: profile.CallerUnknown, Kind: profile.Synthetic})})
 	w.bridge = p.Table.AddBridge()
-	threads := map[*profile.Thread]*thread{}
-	for _, t := range p.Threads {
-		threads[t] = newThread(t)
-	}
+	threads := threadsOf(p)
 	visitTasks(p, func(t *profile.Thread, i int, s *profile.Sample, at *atTask) {
 		if at.Own != nil {
 			w.learn(s, at, w.misses(threads[t], i, s))
@@ -74,9 +71,7 @@ func rewrite(p *profile.Profile) {
 		}
 	}
 	w.learnCallers(p)
-	for _, t := range p.Threads {
-		threads[t] = newThread(t)
-	}
+	threads = threadsOf(p)
 	visitTasks(p, func(t *profile.Thread, i int, s *profile.Sample, at *atTask) {
 		th := threads[t]
 		id := s.Stack
@@ -103,8 +98,13 @@ type thread struct {
 	values  profile.ValueCursor
 }
 
-func newThread(t *profile.Thread) *thread {
-	return &thread{stacks: spool.ListIn[profile.StackID](t.Samples.Spool()), repairs: t.Repairs.Cursor(), values: t.Values.Cursor()}
+// threadsOf returns the threads of p, to be gone through once.
+func threadsOf(p *profile.Profile) map[*profile.Thread]*thread {
+	threads := make(map[*profile.Thread]*thread, len(p.Threads))
+	for _, t := range p.Threads {
+		threads[t] = &thread{stacks: spool.ListIn[profile.StackID](t.Samples.Spool()), repairs: t.Repairs.Cursor(), values: t.Values.Cursor()}
+	}
+	return threads
 }
 
 // misses reports whether callers are missing in the stack of sample i of t. It is asked in order.

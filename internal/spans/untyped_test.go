@@ -5,7 +5,6 @@ import (
 	"context"
 	"io"
 	"math"
-
 	"testing"
 
 	"github.com/stretchr/testify/assert"
