@@ -723,7 +723,7 @@ func (r *request) exchangeEvent(e *Event, whole bool) {
 	if e.Kind == RequestContentStart || e.Kind == ResponseHeadersStart {
 		r.ordinal(e)
 	}
-	t, x := e.Time, r.hop().last()
+	x := r.hop().last()
 	if whole && len(r.hop().ex) > 1 && x.hasConn && r.connecting() == nil {
 		var sure bool
 		if x, sure = r.hop().underWay(e.Kind, ord); !sure {
@@ -732,78 +732,103 @@ func (r *request) exchangeEvent(e *Event, whole bool) {
 	}
 	switch e.Kind {
 	case RequestHeadersStop:
-		if a := r.tunnel(); a != nil {
-			a.talk.headers.end, a.talk.sentBy = t, e.Thread
-			return
-		}
-		if x == nil || !x.headers.open() {
-			if r.connecting() == nil {
-				r.miss("a start of request headers")
-			}
-			return
-		}
-		x.headers.end, x.sentBy = t, e.Thread
+		r.requestHeadersStop(x, e)
 	case RequestContentStart:
-		if x == nil || x.content.begun() {
-			r.miss("request headers")
-			return
-		}
-		x.content.start, x.ord[1] = t, ord
-		if x.headers.closed() {
-			after := t - x.headers.end
-			x.held = after >= heldBack || after >= 1e6 && x.sentBy != e.Thread
-		}
+		r.requestContentStart(x, e, ord)
 	case RequestContentStop:
 		if x == nil || !x.content.open() {
 			r.miss("a start of request content")
 			return
 		}
-		x.content.end, x.length = t, e.Length
+		x.content.end, x.length = e.Time, e.Length
 	case ResponseHeadersStart:
-		if a := r.tunnel(); a != nil {
-			a.talk.resp.start, a.talk.ord[2] = t, ord
-			return
-		}
-		if x != nil && x.resp.begun() {
-			a := r.connecting()
-			if a != nil && (!x.resp.closed() || r.body.begun()) {
-				return // the proxy's
-			}
-			if a != nil {
-				a.takes(x)
-			}
-		}
-		if x == nil || x.resp.begun() {
-			r.miss("request headers")
-			return
-		}
-		x.resp.start, x.ord[2] = t, ord
+		r.responseHeadersStart(x, e, ord)
 	case ResponseHeadersStop:
-		a := r.tunnel()
-		if a == nil && x != nil && (x.resp.closed() || e.Status == 407) {
-			if a = r.connecting(); a != nil && !x.resp.closed() {
-				x.unanswered()
-			}
+		r.responseHeadersStop(x, e)
+	}
+}
+
+// requestHeadersStop ends the request headers of x, nil if there is no exchange, or of a tunnel.
+func (r *request) requestHeadersStop(x *exchange, e *Event) {
+	if a := r.tunnel(); a != nil {
+		a.talk.headers.end, a.talk.sentBy = e.Time, e.Thread
+		return
+	}
+	if x == nil || !x.headers.open() {
+		if r.connecting() == nil {
+			r.miss("a start of request headers")
+		}
+		return
+	}
+	x.headers.end, x.sentBy = e.Time, e.Thread
+}
+
+// requestContentStart begins the request content of x, nil if there is no exchange.
+func (r *request) requestContentStart(x *exchange, e *Event, ord uint32) {
+	if x == nil || x.content.begun() {
+		r.miss("request headers")
+		return
+	}
+	x.content.start, x.ord[1] = e.Time, ord
+	if x.headers.closed() {
+		after := e.Time - x.headers.end
+		x.held = after >= heldBack || after >= 1e6 && x.sentBy != e.Thread
+	}
+}
+
+// responseHeadersStart begins the response headers of x, nil if there is no exchange, or of a tunnel.
+func (r *request) responseHeadersStart(x *exchange, e *Event, ord uint32) {
+	if a := r.tunnel(); a != nil {
+		a.talk.resp.start, a.talk.ord[2] = e.Time, ord
+		return
+	}
+	if x != nil && x.resp.begun() {
+		a := r.connecting()
+		if a != nil && (!x.resp.closed() || r.body.begun()) {
+			return // the proxy's
 		}
 		if a != nil {
-			a.tunnel.end = t
-			a.answered(e.Status, e.HasStatus)
-			a.talk.answer(e)
-			a.thread, a.last = e.Thread, t
-			return
+			a.takes(x)
 		}
-		if x == nil || x.resp.closed() {
-			r.miss("request headers")
-			return
+	}
+	if x == nil || x.resp.begun() {
+		r.miss("request headers")
+		return
+	}
+	x.resp.start, x.ord[2] = e.Time, ord
+}
+
+// responseHeadersStop ends the response headers of x, nil if there is no exchange, or of a tunnel.
+func (r *request) responseHeadersStop(x *exchange, e *Event) {
+	a := r.tunnel()
+	if a == nil && x != nil && (x.resp.closed() || e.Status == 407) {
+		if a = r.connecting(); a != nil && !x.resp.closed() {
+			x.unanswered()
 		}
-		if !x.resp.begun() {
-			r.miss("a start of response headers")
-			x.resp.start = never
-		}
-		x.answer(e)
-		if x.conn != nil && x.conn.user == r {
-			x.conn.user = nil
-		}
+	}
+	if a != nil {
+		a.tunnel.end = e.Time
+		a.answered(e.Status, e.HasStatus)
+		a.talk.answer(e)
+		a.thread, a.last = e.Thread, e.Time
+		return
+	}
+	if x == nil || x.resp.closed() {
+		r.miss("request headers")
+		return
+	}
+	if !x.resp.begun() {
+		r.miss("a start of response headers")
+		x.resp.start = never
+	}
+	x.answer(e)
+	x.leave(r)
+}
+
+// leave says that r does not use the connection of x any more.
+func (x *exchange) leave(r *request) {
+	if x.conn != nil && x.conn.user == r {
+		x.conn.user = nil
 	}
 }
 
@@ -1207,10 +1232,8 @@ func (b *Builder) emit(p *process, r *request) {
 	}
 	// What remains is there for late events of its attempts.
 	for _, h := range r.hops {
-		for _, x := range h.ex {
-			if x.conn != nil && x.conn.user == r {
-				x.conn.user = nil
-			}
+		for k := range h.ex {
+			h.ex[k].leave(r)
 		}
 	}
 	last := r.hops[len(r.hops)-1]

@@ -130,6 +130,30 @@ func (w *rowWriter) hop(i int) {
 			w.add(Queue, max(q.start, h.start), q.end)
 		}
 	}
+	conn := w.exchanges(h, end, last)
+	for k := range beside {
+		x := &beside[k]
+		x.leave(r)
+		if last {
+			w.earlier(x)
+		}
+	}
+	if len(h.ex) == 0 {
+		w.unserved(h, end, last)
+	} else {
+		w.version = w.httpVersion(h)
+	}
+	if last {
+		w.out.Phases, w.out.Connection, w.out.Version = w.phases, conn, w.version
+		return
+	}
+	w.tidyHop(h.start, h.toAt)
+	w.redirect(i, conn)
+}
+
+// exchanges makes the phases of the exchanges of h, which ends at end, and returns the connection of the last one.
+func (w *rowWriter) exchanges(h *hop, end int64, last bool) *Connection {
+	r := w.r
 	var conn *Connection
 	from := h.start
 	for k := range h.ex {
@@ -138,29 +162,17 @@ func (w *rowWriter) hop(i int) {
 		if w.first(x) && x.attempt != nil {
 			w.attempt(x.attempt, from, x.headers.start, x.attempt.owner != r)
 		}
-		bound := end
-		if !lastEx {
-			next := &h.ex[k+1]
-			bound = next.headers.start
-			if a := next.attempt; a != nil && a.owner == r && a.began >= x.headers.start {
-				bound = min(bound, a.began) // .NET 5 has no queue before it
-			}
-			for _, q := range h.queues {
-				if q.start >= x.headers.start && q.start < bound {
-					bound = q.start
-				}
-			}
-			if x.hasStatus && x.status >= 300 && x.status <= 308 && x.status != 304 && w.b.lossy {
-				r.miss("a redirect") // else a handler followed it
-			}
+		bound := h.until(k, end, r)
+		if !lastEx && w.b.lossy && x.hasStatus && x.status >= 300 && x.status <= 308 && x.status != 304 {
+			r.miss("a redirect") // else a handler followed it
 		}
 		n := len(w.phases)
 		w.exchange(h, x, bound, last && lastEx)
 		if !lastEx && !w.b.lossy {
 			w.cut(n, bound)
 		}
-		if last && !lastEx && x.hasConn && x.headers.closed() {
-			w.out.Earlier = append(w.out.Earlier, x.out())
+		if last && !lastEx {
+			w.earlier(x)
 		}
 		from = bound
 		if conn == nil || conn.ID != x.connID || !x.hasConn {
@@ -174,33 +186,44 @@ func (w *rowWriter) hop(i int) {
 			w.out.RequestBytes = x.length
 		}
 	}
-	for k := range beside {
-		x := &beside[k]
-		if x.conn != nil && x.conn.user == r {
-			x.conn.user = nil
+	return conn
+}
+
+// until returns when exchange k of h, a hop of r that ends at end, is over at the latest: the next one begins, or
+// what leads to that.
+func (h *hop) until(k int, end int64, r *request) int64 {
+	if k == len(h.ex)-1 {
+		return end
+	}
+	begun, next := h.ex[k].headers.start, &h.ex[k+1]
+	bound := next.headers.start
+	if a := next.attempt; a != nil && a.owner == r && a.began >= begun {
+		bound = min(bound, a.began) // .NET 5 has no queue before it
+	}
+	for _, q := range h.queues {
+		if q.start >= begun && q.start < bound {
+			bound = q.start
 		}
-		if last && x.hasConn && x.headers.closed() {
-			w.out.Earlier = append(w.out.Earlier, x.out())
-		}
 	}
-	if len(h.ex) == 0 {
-		w.unserved(h, end, last)
+	return bound
+}
+
+// earlier notes x, whose answer does not count, if it was sent.
+func (w *rowWriter) earlier(x *exchange) {
+	if x.hasConn && x.headers.closed() {
+		w.out.Earlier = append(w.out.Earlier, x.out())
 	}
-	if len(h.ex) > 0 {
-		w.version = w.httpVersion(h)
-	}
-	q := w.out
-	if last {
-		q.Phases, q.Connection, q.Version = w.phases, conn, w.version
-		return
-	}
-	w.tidyHop(h.start, h.toAt)
+}
+
+// redirect adds hop i, whose phases are made.
+func (w *rowWriter) redirect(i int, conn *Connection) {
+	h := &w.r.hops[i]
 	d := Redirect{
 		From: joinURL(h.at.scheme, h.at.host, h.at.port, h.at.target), Start: h.start, Duration: h.toAt - h.start,
 		Version: w.version, Connection: conn, Phases: w.phases,
 	}
 	if h.to != "" {
-		next := &r.hops[i+1].at
+		next := &w.r.hops[i+1].at
 		if d.URL = joinURL(next.scheme, next.host, next.port, next.target); next.target == "" {
 			d.URL = h.to
 		}
@@ -208,7 +231,7 @@ func (w *rowWriter) hop(i int) {
 	if x := h.last(); x != nil && x.hasStatus {
 		d.Status = int(x.status)
 	}
-	q.Redirects = append(q.Redirects, d)
+	w.out.Redirects = append(w.out.Redirects, d)
 }
 
 // unserved makes the phases of a hop that never got a connection: those of its own

@@ -233,84 +233,120 @@ func (rw *rewriter) readChanges(in io.Reader, opts *chromium.Options, c *changes
 	if err := rw.r.Reset(rw.source(in, nil), opts); err != nil {
 		return err
 	}
-	var ev chromium.Event
-	var endTS [][]byte // by thread: of the end that was read last
-	var x change
-	marks := rw.marks
+	again := rereading{rw: rw, changes: c, marks: rw.marks}
 	c.rewind()
-	c.next(&x)
+	c.next(&again.x)
 	for n := 0; ; n++ {
 		if n&0xffff == 0 && rw.ctx.Err() != nil {
 			return rw.ctx.Err()
 		}
-		at := x.at
-		for _, list := range [][]int64{marks, c.ends} {
-			if len(list) > 0 {
-				at = min(at, list[0])
-			}
-		}
+		at := again.next()
 		if at == math.MaxInt64 {
 			break
 		}
-		if stop := x.to; at == x.at && stop > 0 && n > 0 {
-			if len(c.ends) > 0 {
-				stop = min(stop, c.ends[0])
-			}
-			if stop > at {
-				if err := rw.r.LeaveOut(at, stop); err != nil {
-					return changed(err, at)
-				}
-				if x.at = stop; stop == x.to {
-					c.next(&x)
-				}
-				continue
-			}
-		}
-		rw.r.PassTo(at)
-		err := rw.r.Read(&ev)
-		if err == nil && ev.Offset-int64(len(ev.Lead)) != at {
-			err = io.EOF
+		var err error
+		if stop := again.unread(at); n > 0 && stop > at {
+			err = again.leaveOut(at, stop)
+		} else {
+			err = again.read(at)
 		}
 		if err != nil {
-			return changed(err, at)
-		}
-		for int(ev.Thread) >= len(endTS) {
-			endTS = append(endTS, nil)
-		}
-		ed, end := &edit{}, []byte(nil)
-		if x.at == at {
-			ed = &x.edit
-			if x.atEnd {
-				end = endTS[ev.Thread]
-			}
-		}
-		if len(marks) > 0 && marks[0] == at {
-			ed.mark, marks = true, marks[1:]
-		}
-		if len(c.ends) > 0 && c.ends[0] == at {
-			c.ends = c.ends[1:]
-		}
-		if err := rw.apply(&ev, ed, end); err != nil {
 			return err
-		}
-		if ev.Phase == 'E' && ev.TS.Valid {
-			endTS[ev.Thread] = append(endTS[ev.Thread][:0], ev.TS.Text...)
-		}
-		if x.at == at {
-			if x.at = ev.Offset + int64(len(ev.Raw)); x.at >= x.to {
-				c.next(&x)
-			}
 		}
 	}
 	rw.r.PassTo(rw.eventsEnd)
 	for {
-		if err := rw.r.Read(&ev); err != nil {
+		if err := rw.r.Read(&again.ev); err != nil {
 			if !over(err) {
 				return err
 			}
 			return rw.same(rw.r.InputOffset())
 		}
 	}
+}
+
+// A rereading is where readChanges is.
+type rereading struct {
+	rw      *rewriter
+	changes *changes
+	x       change   // the next one, or what is left of it
+	marks   []int64  // those that follow
+	endTS   [][]byte // by thread: of the end that was read last
+	ev      chromium.Event
+}
+
+// next returns the offset of the next event that matters, with its separator: beyond all others if there is none.
+func (a *rereading) next() int64 {
+	at := a.x.at
+	for _, list := range [][]int64{a.marks, a.changes.ends} {
+		if len(list) > 0 {
+			at = min(at, list[0])
+		}
+	}
+	return at
+}
+
+// unread returns where what is dropped from at on ends, or an end has to be read; 0 if nothing is dropped there.
+func (a *rereading) unread(at int64) int64 {
+	switch {
+	case at != a.x.at:
+		return 0
+	case len(a.changes.ends) > 0:
+		return min(a.x.to, a.changes.ends[0])
+	}
+	return a.x.to
+}
+
+// leaveOut drops the events from at until stop without reading them.
+func (a *rereading) leaveOut(at, stop int64) error {
+	if err := a.rw.r.LeaveOut(at, stop); err != nil {
+		return changed(err, at)
+	}
+	if a.x.at = stop; stop == a.x.to {
+		a.changes.next(&a.x)
+	}
+	return nil
+}
+
+// read reads the event at an offset, and writes it with what changes.
+func (a *rereading) read(at int64) error {
+	ev, c := &a.ev, a.changes
+	a.rw.r.PassTo(at)
+	err := a.rw.r.Read(ev)
+	if err == nil && ev.Offset-int64(len(ev.Lead)) != at {
+		err = io.EOF
+	}
+	if err != nil {
+		return changed(err, at)
+	}
+	for int(ev.Thread) >= len(a.endTS) {
+		a.endTS = append(a.endTS, nil)
+	}
+	ed, end := &edit{}, []byte(nil)
+	if a.x.at == at {
+		ed = &a.x.edit
+		if a.x.atEnd {
+			end = a.endTS[ev.Thread]
+		}
+	}
+	if len(a.marks) > 0 && a.marks[0] == at {
+		ed.mark, a.marks = true, a.marks[1:]
+	}
+	if len(c.ends) > 0 && c.ends[0] == at {
+		c.ends = c.ends[1:]
+	}
+	if err := a.rw.apply(ev, ed, end); err != nil {
+		return err
+	}
+	if ev.Phase == 'E' && ev.TS.Valid {
+		a.endTS[ev.Thread] = append(a.endTS[ev.Thread][:0], ev.TS.Text...)
+	}
+	if a.x.at == at {
+		if a.x.at = ev.Offset + int64(len(ev.Raw)); a.x.at >= a.x.to {
+			c.next(&a.x)
+		}
+	}
+	return nil
 }
 
 // changed is the error of a reading that found no event where there was one at first.
