@@ -428,29 +428,10 @@ func (g *Engine) blockedIn(s stacks.StackID, external bool) State {
 // no other call at the place of one that is over: an async method ends in its handler, behind which
 // the runtime tells the ends of that.
 func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
-	tree := g.o.Tree
 	if n := len(t.nodes); n > 0 && t.nodes[n-1] == s {
 		return false
 	}
-	depth := tree.Depth(s)
-	// The new frames, innermost first, down to what both stacks share.
-	walk := g.walk[:0]
-	at := s
-	for d := depth; d > 0; d-- {
-		if d <= len(t.nodes) && t.nodes[d-1] == at {
-			break
-		}
-		walk = append(walk, at)
-		at = tree.Parent(at)
-	}
-	g.walk = walk
-	live := depth - len(walk)
-	same := live
-	if len(walk) > 0 && live < len(t.nodes) {
-		if g.o.Method(tree.Frame(walk[len(walk)-1])) == g.o.Method(tree.Frame(t.nodes[live])) {
-			same = live + 1 // one call, further on
-		}
-	}
+	walk, live, same := g.newFrames(t, s)
 	over := g.over(t, same)
 	var was stacks.StackID // what the innermost shared frame called before
 	if live < len(t.nodes) {
@@ -474,8 +455,8 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		border := true // it only changes the flow: to the new one, or back from the old one
 		if d := top.depth + 1; d < live {
 			border = g.role(t.nodes[d]) >= Inside
-		} else if d < depth {
-			border = g.role(walk[depth-1-d]) >= Inside
+		} else if k := live + len(walk) - 1 - d; k >= 0 {
+			border = g.role(walk[k]) >= Inside
 		}
 		border = border || caught
 		if over || !border {
@@ -500,6 +481,31 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		}
 	}
 	return left
+}
+
+// newFrames returns the stacks of the frames of s, innermost first, down to what the stack before it shares: how
+// many that are, and how many calls, of which the last may be further on. They are valid until it is called again.
+func (g *Engine) newFrames(t *thread, s stacks.StackID) (walk []stacks.StackID, live, same int) {
+	tree := g.o.Tree
+	walk = g.walk[:0]
+	depth := tree.Depth(s)
+	at := s
+	for d := depth; d > 0; d-- {
+		if d <= len(t.nodes) && t.nodes[d-1] == at {
+			break
+		}
+		walk = append(walk, at)
+		at = tree.Parent(at)
+	}
+	g.walk = walk
+	live = depth - len(walk)
+	same = live
+	if len(walk) > 0 && live < len(t.nodes) {
+		if g.o.Method(tree.Frame(walk[len(walk)-1])) == g.o.Method(tree.Frame(t.nodes[live])) {
+			same = live + 1 // one call, further on
+		}
+	}
+	return walk, live, same
 }
 
 // bare reports whether t is in a task that no flow was handed to: nothing between the method that

@@ -61,31 +61,7 @@ func (r *request) fits(k Kind) bool {
 // 7.6: the only open request, the thread, values, first in first out.
 func (b *Builder) link(p *process, th *thread, e *Event) *request {
 	if p.idless.n == 0 || e.ID != ([16]byte{}) {
-		// Ids are there, but the tracker stopped an outer request's activity: its
-		// events have none, or that of whatever encloses it.
-		if (e.ID != ([16]byte{}) || b.lossy) && (th.last == nil || !th.last.adrift || th.gapTo > th.at) {
-			return nil
-		}
-		if th.last != nil && th.last.adrift && th.last.open && th.last.fits(e.Kind) {
-			th.last.guesses++
-			return th.last
-		}
-		var only *request
-		if p.adrifts > maxChoice {
-			return nil
-		}
-		for _, r := range p.adrift {
-			if r.adrift && r.fits(e.Kind) {
-				if only != nil && only != r { // who was adrift twice is listed twice
-					return nil
-				}
-				only = r
-			}
-		}
-		if only != nil {
-			only.guesses++
-		}
-		return only
+		return b.adriftOwner(p, th, e)
 	}
 	if p.idless.n == 1 {
 		r := p.idless.first
@@ -123,6 +99,34 @@ func (b *Builder) link(p *process, th *thread, e *Event) *request {
 		}
 	}
 	return r
+}
+
+// adriftOwner finds the request of an event where ids are there, but the tracker stopped an outer request's
+// activity: its events have none, or that of whatever encloses it.
+func (b *Builder) adriftOwner(p *process, th *thread, e *Event) *request {
+	if (e.ID != ([16]byte{}) || b.lossy) && (th.last == nil || !th.last.adrift || th.gapTo > th.at) {
+		return nil
+	}
+	if th.last != nil && th.last.adrift && th.last.open && th.last.fits(e.Kind) {
+		th.last.guesses++
+		return th.last
+	}
+	var only *request
+	if p.adrifts > maxChoice {
+		return nil
+	}
+	for _, r := range p.adrift {
+		if r.adrift && r.fits(e.Kind) {
+			if only != nil && only != r { // who was adrift twice is listed twice
+				return nil
+			}
+			only = r
+		}
+	}
+	if only != nil {
+		only.guesses++
+	}
+	return only
 }
 
 // setAdrift notes that the tracker has stopped the activity of r.

@@ -268,48 +268,11 @@ func (e *solver) judge(cs []cand, s, between StackID, f, b *side, vs *blend) (in
 	if len(cs) == 0 {
 		return -1, 0
 	}
-	N := len(e.o)
-	head := min(e.headSurprise(e.o[0]), mostHead)
+	fits := e.fitting(f, b)
 	callers := e.lookupCallers(s)
 	mostCaller := callerWorth * e.logs.log2(callers.most()+leastCaller)
+	bounds, likely := e.bound(cs, &fits, vs)
 	top, second, best := math.Inf(-1), math.Inf(-1), -1
-	var nodes [2][]StackID
-	for si, s := range [2]*side{f, b} {
-		if s.ok {
-			nodes[si] = s.nodes
-		}
-	}
-	share := 0
-	if f.ok && b.ok {
-		share = e.t.Depth(e.t.shared(f.s, b.s))
-	}
-	if len(e.bounds) < len(cs) {
-		e.bounds = make([]bound, 2*len(cs))
-	}
-	bounds := e.bounds[:len(cs)]
-	likely, most := [2]int{-1, -1}, [2]float64{math.Inf(-1), math.Inf(-1)}
-	for i := range cs {
-		c := &cs[i]
-		c.foreign = e.foreign(c.p)
-		votes := e.logs.log2(c.votes + vs.other*unseenVote)
-		bounds[i] = bound{votes, math.Inf(1)}
-		if c.kf > 0 || c.kb > 0 {
-			continue
-		}
-		x := votes - c.foreign
-		for si, s := range [2]*side{f, b} {
-			if D := len(s.fs); s.ok {
-				x += e.retain.most[si][bucket(N+max(0, c.depth-D))][bucket(D-c.depth)]
-			}
-		}
-		bounds[i].most = x
-		switch {
-		case x > most[0]:
-			likely, most = [2]int{i, likely[0]}, [2]float64{x, most[0]}
-		case x > most[1]:
-			likely[1], most[1] = i, x
-		}
-	}
 	for k := -len(likely); k < len(cs); k++ {
 		i := k
 		if k < 0 {
@@ -326,34 +289,7 @@ func (e *solver) judge(cs []cand, s, between StackID, f, b *side, vs *blend) (in
 		if bounds[i].most+caller < second-rounding {
 			continue
 		}
-		score := 0.0
-		var common [2]int
-		if c.kf == 0 || c.kb == 0 {
-			common[0], common[1] = e.t.common(c.p, nodes[0], nodes[1], share)
-		}
-		for si, s := range [2]*side{f, b} {
-			if !s.ok {
-				continue
-			}
-			k, bits := c.kf, c.bf
-			if si == 1 {
-				k, bits = c.kb, c.bb
-			}
-			L := c.depth + k
-			D := len(s.fs)
-			if k == 0 {
-				L = common[si]
-				bits = 0
-			} else {
-				bits += head
-			}
-			pops, pushes := D-L, c.depth+N-L
-			if si == 1 {
-				pops, pushes = pushes, pops
-			}
-			score += e.retain.log(pops, pushes) + beta*bits
-		}
-		score = score + bounds[i].votes - c.foreign + caller
+		score := e.fit(c, &fits) + bounds[i].votes - c.foreign + caller
 		if between != 0 && score >= second { // of equal ones the first is the best, whichever came before
 			if c.against = e.leaves(c.p, e.o, between); c.against {
 				score -= againstBits
@@ -372,4 +308,88 @@ func (e *solver) judge(cs []cand, s, between StackID, f, b *side, vs *blend) (in
 type bound struct {
 	votes float64 // what its votes count
 	most  float64 // the most that it may score, but for its caller
+}
+
+// bound bounds the scores of candidates, valid until it is called again, and tells which two of them may score
+// most; -1 if there are not so many that can be told. It finds out how foreign each is.
+func (e *solver) bound(cs []cand, x *fitting, vs *blend) (bounds []bound, likely [2]int) {
+	if len(e.bounds) < len(cs) {
+		e.bounds = make([]bound, 2*len(cs))
+	}
+	bounds = e.bounds[:len(cs)]
+	likely, most := [2]int{-1, -1}, [2]float64{math.Inf(-1), math.Inf(-1)}
+	for i := range cs {
+		c := &cs[i]
+		c.foreign = e.foreign(c.p)
+		votes := e.logs.log2(c.votes + vs.other*unseenVote)
+		bounds[i] = bound{votes, math.Inf(1)}
+		if c.kf > 0 || c.kb > 0 {
+			continue
+		}
+		n := votes - c.foreign
+		for si, s := range x.sides {
+			if D := len(s.fs); s.ok {
+				n += e.retain.most[si][bucket(len(e.o)+max(0, c.depth-D))][bucket(D-c.depth)]
+			}
+		}
+		bounds[i].most = n
+		switch {
+		case n > most[0]:
+			likely, most = [2]int{i, likely[0]}, [2]float64{n, most[0]}
+		case n > most[1]:
+			likely[1], most[1] = i, n
+		}
+	}
+	return bounds, likely
+}
+
+// fitting is what the fit of candidates between two sides depends on, but for themselves.
+type fitting struct {
+	sides [2]*side
+	nodes [2][]StackID // of these; nil of one that there is none of
+	share int          // frames that they have in common
+	head  float64      // what it costs that the innermost frame is where it was
+}
+
+func (e *solver) fitting(f, b *side) fitting {
+	x := fitting{sides: [2]*side{f, b}, head: min(e.headSurprise(e.o[0]), mostHead)}
+	for si, s := range x.sides {
+		if s.ok {
+			x.nodes[si] = s.nodes
+		}
+	}
+	if f.ok && b.ok {
+		x.share = e.t.Depth(e.t.shared(f.s, b.s))
+	}
+	return x
+}
+
+// fit returns how likely a stack with the callers c is between both sides, in bits.
+func (e *solver) fit(c *cand, x *fitting) (score float64) {
+	var common [2]int
+	if c.kf == 0 || c.kb == 0 {
+		common[0], common[1] = e.t.common(c.p, x.nodes[0], x.nodes[1], x.share)
+	}
+	for si, s := range x.sides {
+		if !s.ok {
+			continue
+		}
+		k, bits := c.kf, c.bf
+		if si == 1 {
+			k, bits = c.kb, c.bb
+		}
+		L := c.depth + k
+		if k == 0 {
+			L = common[si]
+			bits = 0
+		} else {
+			bits += x.head
+		}
+		pops, pushes := len(s.fs)-L, c.depth+len(e.o)-L
+		if si == 1 {
+			pops, pushes = pushes, pops
+		}
+		score += e.retain.log(pops, pushes) + beta*bits
+	}
+	return score
 }
