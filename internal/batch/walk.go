@@ -414,68 +414,49 @@ func (f *folderWalk) walk(dir, rel string, depth int) bool {
 		return false
 	}
 	for _, e := range entries {
-		name := filepath.Join(dir, e.Name())
-		r := path.Join(rel, e.Name())
-		if f.match != nil && !f.match(name, e.IsDir() || e.Type()&os.ModeSymlink != 0) {
-			continue
-		}
-		skip := func(why string) bool { return w.skip(name, why) }
-		if strings.HasPrefix(e.Name(), ".") {
-			if e.Name() == stateDir {
-				continue
-			}
-			if !skip(skipHidden) {
-				return false
-			}
-			continue
-		}
-		st, err := e.Info()
-		if err == nil && e.Type()&os.ModeSymlink != 0 {
-			st, err = os.Stat(name)
-			if err != nil {
-				why := skipBroken
-				if !os.IsNotExist(err) { // "too many levels of symbolic links"
-					why = skipLoop
-				}
-				if !skip(why) {
-					return false
-				}
-				continue
-			}
-			if st.IsDir() {
-				if why := f.linked(name); why != "" {
-					if !skip(why) {
-						return false
-					}
-					continue
-				}
-			}
-		}
-		if err != nil {
-			if !w.refuse(name, input.Plain(err)) {
-				return false
-			}
-			continue
-		}
-		if f.match != nil && !st.IsDir() && !f.match(name, false) {
-			continue
-		}
-		ok := true
-		switch {
-		case st.IsDir() && w.own(name, st): // file asks for files
-			ok = w.emit(&entry{Name: name, Skip: skipOutput, own: true}, "", "")
-		case st.IsDir():
-			ok = f.walk(name, r, depth+1)
-		case !st.Mode().IsRegular():
-			ok = skip(skipSpecial)
-		default:
-			ok = w.file(name, name, r, r, st)
-		}
-		if !ok {
+		if !f.entry(e, filepath.Join(dir, e.Name()), path.Join(rel, e.Name()), depth) {
 			return false
 		}
 	}
 	return true
+}
+
+// entry takes what is in a folder at a depth, and returns false to stop.
+func (f *folderWalk) entry(e os.DirEntry, name, rel string, depth int) bool {
+	w := f.w
+	if f.match != nil && !f.match(name, e.IsDir() || e.Type()&os.ModeSymlink != 0) {
+		return true
+	}
+	if strings.HasPrefix(e.Name(), ".") {
+		return e.Name() == stateDir || w.skip(name, skipHidden)
+	}
+	st, err := e.Info()
+	if err == nil && e.Type()&os.ModeSymlink != 0 {
+		st, err = os.Stat(name)
+		switch {
+		case os.IsNotExist(err):
+			return w.skip(name, skipBroken)
+		case err != nil: // "too many levels of symbolic links"
+			return w.skip(name, skipLoop)
+		case st.IsDir():
+			if why := f.linked(name); why != "" {
+				return w.skip(name, why)
+			}
+		}
+	}
+	switch {
+	case err != nil:
+		return w.refuse(name, input.Plain(err))
+	case f.match != nil && !st.IsDir() && !f.match(name, false):
+		return true
+	case st.IsDir() && w.own(name, st): // file asks for files
+		return w.emit(&entry{Name: name, Skip: skipOutput, own: true}, "", "")
+	case st.IsDir():
+		return f.walk(name, rel, depth+1)
+	case !st.Mode().IsRegular():
+		return w.skip(name, skipSpecial)
+	}
+	return w.file(name, name, rel, rel, st)
 }
 
 // linked says why a link to a folder is not walked; "" if it is.
