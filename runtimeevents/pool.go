@@ -61,6 +61,7 @@ type PoolProcess struct {
 	Workers     []WorkerChange
 	Before      uint32 // workers that existed before these, where more is known of it than they tell
 	GoalBefore  uint32 // the goal before the adjustments, where more is known of it than they tell
+	LimitBefore uint32 // how many workers might exist before Limits says, where that is known
 	Limits      []Limits
 	// Delays are the times, ns, that work spent in the queue, in the order of dequeueing;
 	// they need the events of FrameworkEventSource. Empty where Pool.Delayed took them.
@@ -282,17 +283,54 @@ func (q *PoolProcess) MaxWorkers() uint32 {
 	return n
 }
 
-// Added counts the adjustments for a reason that raised the goal. What the first one comes from may
-// not be known: then it did.
-func (q *PoolProcess) Added(r AdjustmentReason) (n int) {
+// MaxReached is how many workers might exist, if so many did, else 0: beyond it the pool adds none,
+// however long work waits. Where the trace does not tell of all that existed how many might, told
+// is false: it may have been reached unseen.
+func (q *PoolProcess) MaxReached() (limit uint32, told bool) {
+	most, exist := q.LimitBefore, max(q.Before, q.beforeFirst())
+	told = true
+	look := func() {
+		switch {
+		case exist > 0 && most == 0:
+			told = false
+		case exist > 0 && exist >= most:
+			limit = most
+		}
+	}
+	limits := q.Limits
+	for _, w := range q.Workers {
+		for len(limits) > 0 && limits[0].Time <= w.Time {
+			look()
+			most, limits = uint32(limits[0].MaxWorkers), limits[1:]
+		}
+		look()
+		exist = w.Workers
+	}
+	look()
+	for _, l := range limits {
+		most = uint32(l.MaxWorkers)
+		look()
+	}
+	return limit, told && most > 0
+}
+
+// Steps counts the adjustments for a reason that raised the goal and those that lowered it.
+// Unknown says that there is one more, from a goal that the trace does not tell.
+func (q *PoolProcess) Steps(r AdjustmentReason) (raised, lowered int, unknown bool) {
 	goal := q.GoalBefore
 	for _, a := range q.Adjustments {
-		if a.Reason == r && a.Workers > goal {
-			n++
+		switch {
+		case a.Reason != r:
+		case goal == 0:
+			unknown = true
+		case a.Workers > goal:
+			raised++
+		default:
+			lowered++
 		}
 		goal = a.Workers
 	}
-	return n
+	return raised, lowered, unknown
 }
 
 // Reason returns the adjustments made for a reason.

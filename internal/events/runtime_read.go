@@ -347,6 +347,11 @@ func (c *threadsCollector) report(x *Context, in interval.Interval) *Report {
 				p.GoalBefore = a.Workers
 			}
 		}
+		for _, l := range p.Limits {
+			if l.Time < in.From {
+				p.LimitBefore = uint32(l.MaxWorkers)
+			}
+		}
 		p.Adjustments = slices.DeleteFunc(p.Adjustments, func(a runtimeevents.Adjustment) bool { return !in.Contains(a.Time) })
 		p.Workers = slices.DeleteFunc(p.Workers, func(w runtimeevents.WorkerChange) bool { return !in.Contains(w.Time) })
 		p.Limits = slices.DeleteFunc(p.Limits, func(l runtimeevents.Limits) bool { return !in.Contains(l.Time) })

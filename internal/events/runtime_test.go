@@ -338,8 +338,54 @@ func TestWorkersThatBlock(t *testing.T) {
 	}
 	told := func(in interval.Interval) string { return strings.ReplaceAll(of(in), "\n  ", " ") }
 	assert.Contains(t, told(interval.Interval{}), "the pool made room for another one 13 times, because Task.Wait or Task.Result blocked a worker, and took that back in 7 steps.")
-	assert.Contains(t, told(interval.Interval{From: 3.726e9, To: 3.8e9}), "another one 0 times, because Task.Wait or Task.Result blocked a worker, and took that back in 7 steps")
+	assert.Contains(t, told(interval.Interval{From: 3.726e9, To: 3.8e9}), "the pool took back, in 7 steps, the room that it had made for others because Task.Wait or Task.Result blocked a worker.")
 	assert.Contains(t, of(interval.Interval{From: 4e9, To: 5e9}), "The pool starved: 1 time, at 4299.1 ms, it")
+}
+
+// With as many workers as it may have a pool adds none, however long work waits; and how many that
+// is a trace tells that begins with the process, or before ThreadPool.SetMaxThreads.
+func TestStarvationAtTheLimit(t *testing.T) {
+	worker := func(at int64, n uint32) runtimeevents.WorkerChange {
+		return runtimeevents.WorkerChange{Time: at, Kind: runtimeevents.WorkerStart, Workers: n}
+	}
+	workers := []runtimeevents.WorkerChange{worker(10, 1), worker(20, 2), worker(30, 3)}
+	const full, maybe, not = "it had all 3 workers that it may have", "did not starve, unless", "The pool did not starve."
+	for name, c := range map[string]struct {
+		p    runtimeevents.PoolProcess
+		want string
+	}{
+		"fewer":                    {runtimeevents.PoolProcess{Workers: workers, Limits: []runtimeevents.Limits{{Time: 1, MaxWorkers: 4}}}, not},
+		"all":                      {runtimeevents.PoolProcess{Workers: workers, Limits: []runtimeevents.Limits{{Time: 1, MaxWorkers: 3}}}, full},
+		"lowered later":            {runtimeevents.PoolProcess{Workers: workers, Limits: []runtimeevents.Limits{{Time: 1, MaxWorkers: 4}, {Time: 40, MaxWorkers: 3}}}, full},
+		"raised before":            {runtimeevents.PoolProcess{Workers: workers, Limits: []runtimeevents.Limits{{Time: 1, MaxWorkers: 3}, {Time: 25, MaxWorkers: 9}}}, not},
+		"not told":                 {runtimeevents.PoolProcess{Workers: workers}, maybe},
+		"told late":                {runtimeevents.PoolProcess{Workers: workers, Limits: []runtimeevents.Limits{{Time: 25, MaxWorkers: 9}}}, maybe},
+		"told before, all existed": {runtimeevents.PoolProcess{Before: 3, LimitBefore: 3}, full},
+		"told before":              {runtimeevents.PoolProcess{Before: 3, LimitBefore: 4}, not},
+	} {
+		c.p.WorkersTold = true
+		assert.Contains(t, threadsVerdict(&c.p, &threadsStats{}, nil, &Context{})[0], c.want, name)
+	}
+	of := func(in interval.Interval) string {
+		return writeRuntime(t, readReport(t, "threads", KindThreads, RuntimeOptions{Between: in}), "text", 0)
+	}
+	assert.Contains(t, of(interval.Interval{From: 4.4e9, To: 4.7e9}), not, "what was told before holds on")
+}
+
+// From what the first change of a trace comes nothing tells.
+func TestRoomMade(t *testing.T) {
+	for want, goals := range map[string][]uint32{
+		"made room for another one at least 2 times, because Task.Wait or Task.Result blocked a worker, and took that back in at least 1 step": {5, 4, 5, 6},
+		"made room for another one at least 1 time, because Task.Wait or Task.Result blocked a worker":                                         {5, 6},
+		"took back, in at least 2 steps, the room that it had made for others because Task.Wait or Task.Result blocked a worker":               {5, 4, 3},
+		"made room for another one, because Task.Wait or Task.Result blocked a worker, or took that back, once":                                {5},
+	} {
+		p := &runtimeevents.PoolProcess{}
+		for _, n := range goals {
+			p.Adjustments = append(p.Adjustments, runtimeevents.Adjustment{Workers: n, Reason: runtimeevents.CooperativeBlocking})
+		}
+		assert.Equal(t, want, roomMade(p))
+	}
 }
 
 // One thread does not tell whether the pool starved: another one may have changed its size.
@@ -358,7 +404,7 @@ func TestStarvationThatIsNotTold(t *testing.T) {
 	queue := of(func(ev *nettrace.Event) bool { return ev.Metadata.Provider == nettrace.ProviderFramework })
 	assert.Contains(t, queue, "did not starve", "events that are not wanted tell, too")
 
-	quiet := &runtimeevents.PoolProcess{WorkersTold: true}
+	quiet := &runtimeevents.PoolProcess{WorkersTold: true, LimitBefore: 4}
 	for want, c := range map[string]*Context{"The pool did not starve.": {}, "The trace does not tell that the pool starved.": {Lost: 1}} {
 		assert.Equal(t, want, threadsVerdict(quiet, &threadsStats{}, nil, c)[0])
 	}

@@ -155,12 +155,10 @@ func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, queue *waited
 	case blocked == 0 && c.Lost > 0:
 		v = append(v, "The trace does not tell that the pool starved.")
 	case blocked == 0:
-		v = append(v, "The pool did not starve.")
+		v = append(v, unstarved(p))
 	}
 	if blocked > 0 {
-		added := p.Added(runtimeevents.CooperativeBlocking)
-		v = append(v, fmt.Sprintf("Workers waited for tasks: the pool made room for another one %s, because Task.Wait or Task.Result blocked a worker, and took that back in %s. Await those tasks instead.",
-			count(added, "time"), count(blocked-added, "step")))
+		v = append(v, "Workers waited for tasks: the pool "+roomMade(p)+". Await those tasks instead.")
 	}
 	if s.MaxActive > 0 {
 		v = append(v, fmt.Sprintf("Workers: up to %s at a time; %d started, %d stopped.", thousands(int(s.MaxActive)), s.Starts, s.Stops))
@@ -179,6 +177,38 @@ func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, queue *waited
 		v = append(v, "How long work stood in the queue was not recorded: --providers System.Diagnostics.Eventing.FrameworkEventSource:0x12:5 does.")
 	}
 	return v
+}
+
+// unstarved tells of a pool that added no worker because it starved what that says: with as many as
+// may exist it adds none.
+func unstarved(p *runtimeevents.PoolProcess) string {
+	limit, told := p.MaxReached()
+	switch {
+	case limit > 0:
+		return fmt.Sprintf("Whether the pool starved is not told: it had all %s that it may have, and adds none beyond, however long work waits. ThreadPool.SetMaxThreads, or the configuration, says how many.", count(int(limit), "worker"))
+	case !told:
+		return "The pool did not starve, unless it had all the workers that it may have: beyond that it adds none, however long work waits. The trace does not tell how many it may have."
+	}
+	return "The pool did not starve."
+}
+
+// roomMade tells how often a pool made room for a worker because another one blocked.
+func roomMade(p *runtimeevents.PoolProcess) string {
+	raised, lowered, unknown := p.Steps(runtimeevents.CooperativeBlocking)
+	const because = "because Task.Wait or Task.Result blocked a worker"
+	least := ""
+	if unknown {
+		least = "at least "
+	}
+	switch {
+	case raised > 0 && lowered == 0 && unknown:
+		return fmt.Sprintf("made room for another one %s%s, %s", least, count(raised, "time"), because)
+	case raised > 0:
+		return fmt.Sprintf("made room for another one %s%s, %s, and took that back in %s%s", least, count(raised, "time"), because, least, count(lowered, "step"))
+	case lowered > 0:
+		return fmt.Sprintf("took back, in %s%s, the room that it had made for others %s", least, count(lowered, "step"), because)
+	}
+	return "made room for another one, " + because + ", or took that back, once"
 }
 
 func threadsTables(p *runtimeevents.PoolProcess, c *Context) []Table {
