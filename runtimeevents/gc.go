@@ -163,8 +163,10 @@ type Collection struct {
 
 	CommittedBefore, CommittedAfter uint64 // in use: what is committed and kept free is not in it. 0: unknown
 
-	// Allocated is what AllocationTick told since the collection before.
-	Allocated uint64
+	// Allocated is what AllocationTick told since the collection before. AllocatedTold is false
+	// of the first one in a trace that begins after the one before it.
+	Allocated     uint64
+	AllocatedTold bool
 	// Stack is that of the GCTriggered event that asked for the collection, 0 if none did.
 	Stack uint32
 }
@@ -548,7 +550,7 @@ func (c *GCs) start(ev *nettrace.Event, ns int64) {
 		return
 	}
 	g.Concurrent = g.Type == BackgroundGC
-	g.Allocated = p.TickBytes - p.tickMark
+	g.Allocated, g.AllocatedTold = p.TickBytes-p.tickMark, p.newest != nil || g.Number == 1
 	p.tickMark = p.TickBytes
 	if p.asked != nil && p.asked.reason == g.Reason {
 		g.Stack = p.asked.stack

@@ -66,6 +66,12 @@ func TestAllocatedBeforeEach(t *testing.T) {
 	assert.Equal(t, []uint64{130, 7, 1000}, []uint64{p.Collections[0].Allocated, p.Collections[1].Allocated, p.Collections[2].Allocated})
 	assert.Equal(t, uint64(1142), p.TickBytes)
 	assert.EqualValues(t, 5, p.Ticks)
+	assert.True(t, p.Collections[0].AllocatedTold, "the first one of the process")
+
+	p = collect([]step{tick(10, 100), gcStart(30, 1, 8, 0, NonConcurrentGC), gcEnd(40, 1, 8), gcStart(50, 1, 9, 0, NonConcurrentGC), gcEnd(60, 1, 9)})
+	require.Len(t, p.Collections, 2)
+	assert.False(t, p.Collections[0].AllocatedTold, "the trace began behind the one before it")
+	assert.True(t, p.Collections[1].AllocatedTold)
 }
 
 func TestSurvival(t *testing.T) {

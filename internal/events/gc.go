@@ -280,7 +280,7 @@ func gcRowOf(pid int, g *gcRecord, ticks bool, c *Context) gcRow {
 			row.Survival = append(row.Survival, v)
 		}
 	}
-	if ticks {
+	if ticks && g.AllocatedTold {
 		row.Allocated = ptr(g.Allocated)
 	}
 	if g.CommittedBefore > 0 {
@@ -310,6 +310,7 @@ type gcSums struct {
 	reasons    map[string]int
 	pauses     map[string]int64 // by reason
 	inducers   map[string]int   // who called GC.Collect
+	unknown    int              // induced collections without a stack
 	worst      *gcRecord        // with the longest pause
 	last       *gcRecord        // that told sizes
 	sized      uint64           // how many told sizes
@@ -375,6 +376,9 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		s.reasons[g.Reason.String()]++
 		s.pauses[g.Reason.String()] += g.inside
 		if g.Reason.Induced() {
+			if g.Stack == 0 {
+				s.unknown++
+			}
 			if who := caller(c.frames(g.Stack)); who != "" && !strings.HasPrefix(who, "?!") { // gc-collect records no names
 				s.inducers[who]++
 			}
@@ -500,7 +504,7 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 		v = append(v, fmt.Sprintf("Not known: for how long %s stopped all threads; the trace lacks the start or the end of the pause.", count(untold, "collection")))
 	}
 	if s.Allocated != nil {
-		v = append(v, gcAllocated(p, s, c))
+		v = append(v, gcAllocated(p, sums, s, c))
 	}
 	if last := sums.last; last != nil {
 		line := fmt.Sprintf("Heap: %s at its largest, %s after the last collection", size(float64(*s.MaxHeap)), size(float64(last.After())))
@@ -510,7 +514,7 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 		v = append(v, line+".")
 	}
 	if s.Induced > 0 {
-		v = append(v, fmt.Sprintf("Induced: %s asked for by code%s.", count(s.Induced, "collection"), inducersOf(sums)))
+		v = append(v, induced(sums))
 	}
 	if s.FellBack > 0 {
 		v = append(v, fmt.Sprintf("Fell back: %s that %s blocking, as if not concurrent.", count(s.FellBack, "background collection"), map[bool]string{true: "was", false: "were"}[s.FellBack == 1]))
@@ -560,8 +564,8 @@ func gcPauses(p *gcProcess, sums *gcSums, s *gcStats, c *Context) []string {
 }
 
 // gcAllocated tells how much was allocated, and what tells more of it.
-func gcAllocated(p *gcProcess, s *gcStats, c *Context) string {
-	about, rate, how := "about ", "", ""
+func gcAllocated(p *gcProcess, sums *gcSums, s *gcStats, c *Context) string {
+	about, while, rate, how := "about ", "", "", ""
 	if c.Lost > 0 {
 		about = "at least "
 	} else if s.AllocatedBy == "ticks" {
@@ -569,6 +573,9 @@ func gcAllocated(p *gcProcess, s *gcStats, c *Context) string {
 	}
 	if s.AllocationRate != nil && !c.lossy() {
 		rate = fmt.Sprintf(", %s a second", size(*s.AllocationRate*1e6))
+	}
+	if s.AllocatedBy == "heap_sizes" && sums.allocating < c.End-c.End/20 { // what came later no collection tells
+		while = fmt.Sprintf(" in the %s up to the last collection", duration(sums.allocating))
 	}
 	switch {
 	case s.AllocatedBy == "ticks":
@@ -578,26 +585,39 @@ func gcAllocated(p *gcProcess, s *gcStats, c *Context) string {
 	default:
 		how = " (by the sizes of the heap; --profile gc-verbose records what and where)"
 	}
-	return fmt.Sprintf("Allocated: %s%s%s%s.", about, size(float64(*s.Allocated)), rate, how)
+	return fmt.Sprintf("Allocated: %s%s%s%s%s.", about, size(float64(*s.Allocated)), while, rate, how)
 }
 
 func nanos(ms float64) int64 { return int64(ms*1e6 + 0.5) }
 
-// inducersOf names who called GC.Collect, the most frequent first.
-func inducersOf(sums *gcSums) string {
-	var names []string
-	rest := sums.stats.Induced
-	for _, n := range ranked(sums.inducers, 3) {
-		names = append(names, fmt.Sprintf("%s (%d)", short(n), sums.inducers[n]))
-		rest -= sums.inducers[n]
+// induced tells who asked for collections, the most frequent first. Of those without a stack no code
+// of the program is known to have asked.
+func induced(sums *gcSums) string {
+	n := sums.stats.Induced
+	by := ""
+	if known := n - sums.unknown; known > 0 {
+		by = " asked for by code"
+		var names []string
+		rest := known
+		for _, name := range ranked(sums.inducers, 3) {
+			names = append(names, fmt.Sprintf("%s (%d)", short(name), sums.inducers[name]))
+			rest -= sums.inducers[name]
+		}
+		if len(names) > 0 && rest > 0 {
+			names = append(names, fmt.Sprintf("others (%d)", rest))
+		}
+		if len(names) > 0 {
+			by += ": " + strings.Join(names, ", ")
+		}
 	}
-	if len(names) == 0 {
-		return ""
+	switch {
+	case sums.unknown == 0:
+	case sums.unknown == n:
+		by = " asked for by code, or by the recording itself to list what is in the heap, as dotnet-gcdump does: no stack tells"
+	default:
+		by += fmt.Sprintf("; and %d by code, or by the recording itself to list what is in the heap, as dotnet-gcdump does: no stack tells", sums.unknown)
 	}
-	if rest > 0 {
-		names = append(names, fmt.Sprintf("others (%d)", rest))
-	}
-	return ": " + strings.Join(names, ", ")
+	return fmt.Sprintf("Induced: %s%s.", count(n, "collection"), by)
 }
 
 // ranked returns up to n keys, the largest value first.

@@ -460,8 +460,45 @@ func TestVerdictsOfLossyTraces(t *testing.T) {
 		assert.Equal(t, want != "", strings.Contains(v, "held nobody up"), lost)
 		assert.NotContains(t, v, "background")
 	}
-	assert.Equal(t, ": Shop.Cart.Add (4), A.A (2), A.B (1), others (3)", inducersOf(&gcSums{stats: gcStats{Induced: 10}, inducers: map[string]int{"Shop.Cart.Add": 4, "A.A": 2, "A.B": 1, "A.C": 1}}))
-	assert.Equal(t, "", inducersOf(&gcSums{stats: gcStats{Induced: 10}}))
+}
+
+// Who lists what is in the heap has the runtime collect first; that has no stack, as no code of the
+// program asked for it.
+func TestInduced(t *testing.T) {
+	by := map[string]int{"Shop.Cart.Add": 4, "A.A": 2, "A.B": 1, "A.C": 1}
+	for want, sums := range map[string]*gcSums{
+		"Induced: 10 collections asked for by code: Shop.Cart.Add (4), A.A (2), A.B (1), others (3).": {stats: gcStats{Induced: 10}, inducers: by},
+		"Induced: 10 collections asked for by code.":                                                  {stats: gcStats{Induced: 10}},
+		"Induced: 10 collections asked for by code: Shop.Cart.Add (4), A.A (2), A.B (1), others (1); and 2 by code, or by the recording itself to list what is in the heap, as dotnet-gcdump does: no stack tells.": {stats: gcStats{Induced: 10}, inducers: by, unknown: 2},
+		"Induced: 1 collection asked for by code, or by the recording itself to list what is in the heap, as dotnet-gcdump does: no stack tells.":                                                                   {stats: gcStats{Induced: 1}, unknown: 1},
+	} {
+		assert.Equal(t, want, induced(sums))
+	}
+	l := listsIn[gcRecord](nil)
+	for _, stack := range []uint32{0, 7} {
+		g := &gcRecord{}
+		g.Reason, g.Stack = runtimeevents.GCInduced, stack
+		l.add(1, g)
+	}
+	sums := sumGCs(&gcProcess{&runtimeevents.GCProcess{PID: 1}, l.list(1), nil, 0}, nil, &Context{Frames: func(stack uint32) []string {
+		return map[uint32][]string{7: {"Shop!Cart.Add()"}}[stack]
+	}})
+	assert.Equal(t, 1, sums.unknown)
+	assert.Equal(t, map[string]int{"Shop!Cart.Add()": 1}, sums.inducers)
+}
+
+// What the sizes of the heap tell ends with the last collection: the total is no total of the trace.
+func TestAllocatedUntilTheLastCollection(t *testing.T) {
+	s := &gcStats{Allocated: ptr(uint64(1e8)), AllocationRate: ptr(50.0), AllocatedBy: "heap_sizes"}
+	p := &gcProcess{GCProcess: &runtimeevents.GCProcess{}}
+	for want, allocating := range map[string]int64{
+		"Allocated: about 100 MB, 50.0 MB a second (by":                                     19.5e8,
+		"Allocated: about 100 MB in the 1.50 s up to the last collection, 50.0 MB a second": 15e8,
+	} {
+		assert.Contains(t, gcAllocated(p, &gcSums{allocating: allocating}, s, &Context{End: 2e9}), want)
+	}
+	s.AllocatedBy = "ticks"
+	assert.NotContains(t, gcAllocated(p, &gcSums{}, s, &Context{End: 2e9}), "up to the last")
 }
 
 // By the sizes of the heap what was allocated is what it grew by between two collections, not what
