@@ -69,13 +69,16 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 	for _, pid := range pids {
 		s := jitStats{K: "stats", PID: pid, Tiers: map[string]int{}, Batches: batches[pid], Unfinished: jit.UnfinishedOf(pid)}
 		named := func(m *runtimeevents.Compilation) string { return jit.ModulePath(pid, m.Module) }
-		var waited, behind int64 // ns
+		var waited, dynamic, behind int64 // ns; dynamic: of waited, for dynamic methods
 		for _, m := range by[pid] {
 			s.add(m)
 			if time := c.In.Part(m.Stop-m.Time(), m.Stop); m.Background() {
 				behind += time
 			} else {
 				waited += time
+				if m.Dynamic {
+					dynamic += time
+				}
 			}
 		}
 		s.Total, s.ForegroundMS, s.BackgroundMS = text.Millis(waited+behind), text.Millis(waited), text.Millis(behind)
@@ -94,7 +97,7 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 		r.CSV.add(len(by[pid]), row)
 		stats = append(stats, s)
 		sec := c.section(pid)
-		sec.Verdict = jitVerdict(by[pid], &s, c)
+		sec.Verdict = jitVerdict(by[pid], &s, text.Millis(dynamic), c)
 		sec.Tables = jitTables(by[pid], named, c)
 		sec.Plots = func() []Plot { return jitPlots(by[pid]) }
 		r.Sections = append(r.Sections, sec)
@@ -123,7 +126,8 @@ func (s *jitStats) add(m *runtimeevents.Compilation) {
 	}
 }
 
-func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v []string) {
+// jitVerdict tells what compiling cost; dynamicMS is what threads waited for dynamic methods.
+func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, dynamicMS float64, c *Context) (v []string) {
 	if s.Untimed == s.Methods {
 		return []string{
 			fmt.Sprintf("%s compiled; how long that took was not recorded.", count(s.Methods, "method")),
@@ -132,6 +136,8 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, c *Context) (v [
 	}
 	judged := "Compiling held nobody up for long."
 	switch {
+	case s.ForegroundMS >= 0.05*text.Millis(c.End) && dynamicMS > s.ForegroundMS/2: // which no ReadyToRun code holds
+		judged = "Compiling is a good part of what the program did, most of it dynamic methods: make a compiled expression, Regex or DynamicMethod once, and keep it."
 	case s.ForegroundMS >= 0.05*text.Millis(c.End):
 		judged = "Compiling is a good part of what the program did: ReadyToRun code would start without it."
 	case c.lossy():

@@ -456,7 +456,7 @@ func TestVerdictsOfLossyTraces(t *testing.T) {
 	}
 	compiled := []*runtimeevents.Compilation{{}}
 	for lost, want := range map[int64]string{0: "held nobody up", 4: "held nobody up", 5: ""} {
-		v := strings.Join(jitVerdict(compiled, &jitStats{Methods: 1, Foreground: 1}, &Context{End: 1e9, Events: 100, Lost: lost}), "\n")
+		v := strings.Join(jitVerdict(compiled, &jitStats{Methods: 1, Foreground: 1}, 0, &Context{End: 1e9, Events: 100, Lost: lost}), "\n")
 		assert.Equal(t, want != "", strings.Contains(v, "held nobody up"), lost)
 		assert.NotContains(t, v, "background")
 	}
@@ -499,6 +499,19 @@ func TestAllocatedUntilTheLastCollection(t *testing.T) {
 	}
 	s.AllocatedBy = "ticks"
 	assert.NotContains(t, gcAllocated(p, &gcSums{}, s, &Context{End: 2e9}), "up to the last")
+}
+
+// No ReadyToRun code spares the compilation of dynamic methods.
+func TestCompilingDynamicMethods(t *testing.T) {
+	list := []*runtimeevents.Compilation{{Start: 0, Stop: 4e7, Dynamic: true}, {Start: 5e7, Stop: 8e7}}
+	told := func(list []*runtimeevents.Compilation) string {
+		return writeRuntime(t, JIT(&runtimeevents.JIT{Compilations: list}, &Context{End: 1e8, Process: func(int) string { return "" }, Frames: func(uint32) []string { return nil }}), "text", 0)
+	}
+	assert.Contains(t, told(list), "most of it dynamic methods")
+	assert.NotContains(t, told(list), "ReadyToRun code would")
+	list[0].Dynamic = false
+	assert.NotContains(t, told(list), "most of it dynamic methods")
+	assert.Contains(t, told(list), "ReadyToRun code would")
 }
 
 // By the sizes of the heap what was allocated is what it grew by between two collections, not what
