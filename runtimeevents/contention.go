@@ -13,7 +13,7 @@ type Contention struct {
 	Process int
 	Thread  uint64
 	Start   int64
-	Stop    int64 // Unknown: no stop; Lock.TryEnter leaves none when its time is over
+	Stop    int64 // Unknown: no stop; Lock.TryEnter leaves none when its time is over, nor does Thread.Interrupt
 	// Duration in ns by the runtime's own clock; Unknown where it does not tell (before .NET 5).
 	Duration int64
 	Native   bool   // a lock of the runtime itself

@@ -349,7 +349,7 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	v = append(v, line+".")
 	v = append(v, cutNote(sums.cut, "wait")...)
 	if s.NoStop > 0 {
-		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, or the trace ended or lost it.", count(s.NoStop, "more wait")))
+		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, Thread.Interrupt ended it, or the trace ended or lost it.", count(s.NoStop, "more wait")))
 	}
 	return append(v, early...)
 }
