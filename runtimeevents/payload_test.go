@@ -1,6 +1,7 @@
 package runtimeevents
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -108,6 +109,10 @@ func TestQueueOfTheSameWork(t *testing.T) {
 	assert.Equal(t, []Delay{{140, 40}, {150, 40}, {160, 40}, {170, 40}}, q.Delays)
 	assert.EqualValues(t, 4, q.Enqueued)
 	assert.True(t, q.QueueTold)
+	assert.EqualValues(t, 1, q.Untimed, "the last dequeueing is of work that nothing tells to have come")
+	assert.Zero(t, q.Waiting(math.MaxInt64))
+	p.Event(work(30, 3), 200, 0)
+	assert.Equal(t, []int{0, 1}, []int{q.Waiting(200), q.Waiting(201)})
 }
 
 // The time that passes while threads are started again is in no pause, and told beside.

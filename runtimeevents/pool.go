@@ -68,6 +68,9 @@ type PoolProcess struct {
 	Delays []Delay
 	// Enqueued counts the work that was put into the queue.
 	Enqueued int64
+	// Untimed counts the work taken out of it of which the trace does not tell when it came. 0
+	// where Pool.Untimed took it.
+	Untimed int64
 	// QueueTold says that the trace holds events of the queue, also where none of them is wanted.
 	QueueTold bool
 	// WorkersTold says that it holds events of the workers or their number, also where none of them
@@ -79,6 +82,7 @@ type PoolProcess struct {
 	unwanted bool // some workers changed on threads that are not wanted
 
 	queue  map[uint64][]int64 // enqueued and not dequeued, oldest first, by work id
+	unkept bool               // some are missing there, as there were too many
 	births map[uint64]int64
 }
 
@@ -92,6 +96,9 @@ type Delay struct {
 type Pool struct {
 	// Delayed, if set, takes the times that work spent in the queue, as they end: there may be millions.
 	Delayed func(pid int, d Delay)
+	// Untimed, if set, takes when work was taken out of the queue that came there before the trace
+	// began, or when events were lost.
+	Untimed func(pid int, ns int64)
 	// Wanted, if set, says of which events something is told. The others are taken as far as they
 	// begin or end what is told of a wanted one: work is mostly enqueued on one thread and dequeued
 	// on another.
@@ -135,6 +142,11 @@ func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 			wanted := p.wants(ev)
 			switch d, ended := q.work(ev, ns, wanted); {
 			case !wanted:
+			case !ended && (ev.Metadata.EventID == 30 || q.unkept):
+			case !ended && p.Untimed != nil:
+				p.Untimed(ev.ProcessID, ns)
+			case !ended:
+				q.Untimed++
 			case ended && p.Delayed != nil:
 				p.Delayed(ev.ProcessID, d)
 			case ended:
@@ -217,6 +229,8 @@ func (q *PoolProcess) work(ev *nettrace.Event, ns int64, wanted bool) (d Delay, 
 		}
 		if len(q.queue) < maxQueued && len(q.queue[id]) < maxQueued {
 			q.queue[id] = append(q.queue[id], ns)
+		} else {
+			q.unkept = true
 		}
 		return d, false
 	}
@@ -230,6 +244,20 @@ func (q *PoolProcess) work(ev *nettrace.Event, ns int64, wanted bool) (d Delay, 
 		q.queue[id] = times[1:]
 	}
 	return Delay{ns, ns - times[0]}, true
+}
+
+// Waiting counts the work that was put into the queue before a time and that nothing tells to have
+// been taken since: it waited on, or who waited for it ran it itself. After lost events it counts
+// what came behind them.
+func (q *PoolProcess) Waiting(before int64) (n int) {
+	for _, times := range q.queue {
+		for _, ns := range times {
+			if ns < before {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // Count counts the changes of a kind.

@@ -304,11 +304,12 @@ type threadsCollector struct {
 	in      interval.Interval
 	outside map[int]int64 // work enqueued outside of it, by process
 	queued  map[int]*waited
+	untimed map[int]int64 // work taken of which nothing tells when it came, by process
 	aside   *spool.Spool
 }
 
 func newThreadsCollector(in interval.Interval) *threadsCollector {
-	c := &threadsCollector{in: in, outside: map[int]int64{}, queued: map[int]*waited{}, aside: input.Aside(0)}
+	c := &threadsCollector{in: in, outside: map[int]int64{}, queued: map[int]*waited{}, untimed: map[int]int64{}, aside: input.Aside(0)}
 	c.Delayed = func(pid int, d runtimeevents.Delay) {
 		if !in.Overlaps(d.Time-d.Wait, d.Time) {
 			return
@@ -324,6 +325,11 @@ func newThreadsCollector(in interval.Interval) *threadsCollector {
 			w.cut++
 		}
 		w.longest.add(d.Time, text.Millis(d.Wait), 0)
+	}
+	c.Untimed = func(pid int, ns int64) {
+		if in.Contains(ns) {
+			c.untimed[pid]++
+		}
 	}
 	return c
 }
@@ -357,9 +363,10 @@ func (c *threadsCollector) report(x *Context, in interval.Interval) *Report {
 		p.Limits = slices.DeleteFunc(p.Limits, func(l runtimeevents.Limits) bool { return !in.Contains(l.Time) })
 		p.Births = slices.DeleteFunc(p.Births, func(d runtimeevents.Delay) bool { return !in.Overlaps(d.Time-d.Wait, d.Time) })
 		p.Enqueued -= c.outside[p.PID]
+		p.Untimed = c.untimed[p.PID]
 	}
 	procs = slices.DeleteFunc(procs, func(p *runtimeevents.PoolProcess) bool {
-		return len(p.Adjustments)+len(p.Workers)+len(p.Limits)+len(p.Births) == 0 && c.queued[p.PID] == nil && p.Enqueued == 0
+		return len(p.Adjustments)+len(p.Workers)+len(p.Limits)+len(p.Births) == 0 && c.queued[p.PID] == nil && p.Enqueued+p.Untimed == 0
 	})
 	r := threadsReport(procs, func(pid int) *waited { return c.queued[pid] }, x)
 	r.aside = c.aside

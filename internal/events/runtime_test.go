@@ -271,6 +271,51 @@ func TestQueueOfThreads(t *testing.T) {
 	assert.Contains(t, writeRuntime(t, none, "text", 0), "No work was taken from the queue.")
 }
 
+// A recording that is attached to a process lacks when the work came that stood in the queue, and
+// one that is stopped when it was taken.
+func TestQueueAtTheEdges(t *testing.T) {
+	event := func(ms int64, id int, work byte) (*nettrace.Event, int64) {
+		return &nettrace.Event{ProcessID: 1, Metadata: &nettrace.Metadata{Provider: nettrace.ProviderFramework, EventID: id}, Payload: []byte{work, 0, 0, 0, 0, 0, 0, 0}}, ms * 1e6
+	}
+	of := func(in interval.Interval, partial bool, lost int64, paired bool) (string, map[string]any) {
+		c := newThreadsCollector(in)
+		take := func(ms int64, id int, work byte) {
+			ev, ns := event(ms, id, work)
+			c.take(ev, ns, 0)
+		}
+		take(10, 31, 1)
+		take(20, 31, 2)
+		if paired {
+			take(30, 30, 3)
+			take(40, 31, 3)
+		}
+		take(50, 30, 4)
+		r := c.report(&Context{In: in, End: 1e8, Partial: partial, Lost: lost, Process: func(int) string { return "" }}, in)
+		return strings.ReplaceAll(writeRuntime(t, r, "text", 0), "\n  ", " "), statsOf(t, r)
+	}
+	text, stats := of(interval.Interval{}, false, 0, true)
+	assert.Contains(t, text, "10.0 ms at worst, in 1 item.")
+	assert.Contains(t, text, "For how long 2 more items stood in the queue is not known")
+	assert.Contains(t, text, "Nothing tells when 1 more item that came into the queue left it: ")
+	assert.Equal(t, []any{2.0, 3.0, 2.0}, []any{stats["enqueues"], stats["dequeues"], stats["dequeues_without_enqueue"]})
+
+	text, _ = of(interval.Interval{}, false, 0, false)
+	assert.Contains(t, text, "For how long 2 items stood in the queue is not known")
+	assert.NotContains(t, text, "No work was taken")
+
+	text, stats = of(interval.Interval{From: 15e6, To: 45e6}, false, 0, true)
+	assert.Contains(t, text, "For how long 1 more item stood")
+	assert.NotContains(t, text, "Nothing tells", "it came later")
+	assert.EqualValues(t, 2, stats["dequeues"])
+	for _, c := range []struct {
+		partial bool
+		lost    int64
+	}{{true, 0}, {false, 1}} {
+		text, _ = of(interval.Interval{}, c.partial, c.lost, true)
+		assert.NotContains(t, text, "Nothing tells")
+	}
+}
+
 // Finalizers are those that ran in the time that is wanted.
 func TestFinalizersOfATime(t *testing.T) {
 	of := func(in interval.Interval) map[string]any {

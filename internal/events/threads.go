@@ -50,7 +50,8 @@ type threadsStats struct {
 	MaxActive   uint32         `json:"max_active"`
 	MaxAdjusted uint32         `json:"max_adjusted"`
 	Enqueues    int64          `json:"enqueues"`
-	Dequeues    int            `json:"dequeues"`
+	Dequeues    int64          `json:"dequeues"`
+	Untimed     int64          `json:"dequeues_without_enqueue,omitempty"`
 	DelayP50    *float64       `json:"queue_delay_ms_median,omitempty"`
 	DelayP95    *float64       `json:"queue_delay_ms_p95,omitempty"`
 	DelayMax    *float64       `json:"queue_delay_ms_max,omitempty"`
@@ -115,7 +116,7 @@ func threadsReport(procs []*runtimeevents.PoolProcess, queued func(pid int) *wai
 func threadsStatsOf(p *runtimeevents.PoolProcess, queue *waited) threadsStats {
 	s := threadsStats{
 		K: "stats", PID: p.PID, Reasons: map[string]int{}, Starts: p.Count(runtimeevents.WorkerStart), Stops: p.Count(runtimeevents.WorkerStop),
-		Waits: p.Count(runtimeevents.WorkerWait), MaxActive: p.MaxWorkers(), Enqueues: p.Enqueued,
+		Waits: p.Count(runtimeevents.WorkerWait), MaxActive: p.MaxWorkers(), Enqueues: p.Enqueued, Dequeues: p.Untimed, Untimed: p.Untimed,
 	}
 	for _, a := range p.Adjustments {
 		s.Reasons[a.Reason.String()]++
@@ -123,7 +124,7 @@ func threadsStatsOf(p *runtimeevents.PoolProcess, queue *waited) threadsStats {
 	}
 	if queue != nil {
 		d := queue.spread()
-		s.Dequeues = d.Count
+		s.Dequeues += int64(d.Count)
 		s.DelayP50, s.DelayP95, s.DelayMax, s.DelaySum = told(d.P50), told(d.P95), told(d.Max), told(queue.inside)
 	}
 	if len(p.Births) > 0 {
@@ -163,18 +164,30 @@ func threadsVerdict(p *runtimeevents.PoolProcess, s *threadsStats, queue *waited
 	if s.MaxActive > 0 {
 		v = append(v, fmt.Sprintf("Workers: up to %s at a time; %d started, %d stopped.", thousands(int(s.MaxActive)), s.Starts, s.Stops))
 	}
+	also := "item"
 	if s.DelayP50 != nil {
+		also = "more item"
 		judged := ""
 		if *s.DelayP95 >= 100 {
 			judged = " Work waits long for a thread."
 		}
 		v = append(v, fmt.Sprintf("Work stood in the queue for %s (median), %s (95 %%), %s at worst, in %s.%s",
-			duration(nanos(*s.DelayP50)), duration(nanos(*s.DelayP95)), duration(nanos(*s.DelayMax)), count(s.Dequeues, "item"), judged))
+			duration(nanos(*s.DelayP50)), duration(nanos(*s.DelayP95)), duration(nanos(*s.DelayMax)), count(int(s.Dequeues-s.Untimed), "item"), judged))
 		v = append(v, cutNote(queue.cut, "wait")...)
-	} else if p.QueueTold {
+	}
+	switch {
+	case s.Untimed > 0:
+		v = append(v, fmt.Sprintf("For how long %s stood in the queue is not known: the trace lacks when they came.", count(int(s.Untimed), also)))
+	case s.DelayP50 != nil:
+	case p.QueueTold:
 		v = append(v, "No work was taken from the queue.")
-	} else {
+	default:
 		v = append(v, "How long work stood in the queue was not recorded: --providers System.Diagnostics.Eventing.FrameworkEventSource:0x12:5 does.")
+	}
+	if _, until := c.In.Bounds(); !c.Partial && c.Lost == 0 {
+		if n := p.Waiting(until); n > 0 {
+			v = append(v, fmt.Sprintf("Nothing tells when %s that came into the queue left it: after the trace ended, or as who waited for the result ran it itself.", count(n, also)))
+		}
 	}
 	return v
 }
