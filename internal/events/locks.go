@@ -25,6 +25,7 @@ type locks struct {
 type lockRecord struct {
 	runtimeevents.Contention      // of a Wait the fields that it has, too
 	monitorWait              bool // of a Wait
+	open                     bool // nothing tells that it was over before the trace was
 }
 
 // A waitCount is how many waits a process had, and how many ends of contentions whose starts the
@@ -36,9 +37,10 @@ func newLocks(aside *spool.Spool) *locks {
 	return &locks{aside: aside, ended: listsIn[lockRecord](aside), abandoned: listsIn[lockRecord](aside), waits: listsIn[lockRecord](aside), counts: map[int]*waitCount{}}
 }
 
-func (l *locks) add(x *runtimeevents.Contention) {
+// add takes a contention; open says that nothing tells it to have been over before the trace was.
+func (l *locks) add(x *runtimeevents.Contention, open bool) {
 	if x.Stop == runtimeevents.Unknown {
-		l.abandoned.add(x.Process, &lockRecord{Contention: *x})
+		l.abandoned.add(x.Process, &lockRecord{Contention: *x, open: open})
 	} else {
 		l.ended.add(x.Process, &lockRecord{Contention: *x})
 	}
@@ -46,7 +48,7 @@ func (l *locks) add(x *runtimeevents.Contention) {
 
 // list has a wait listed.
 func (l *locks) list(w *runtimeevents.Wait) {
-	l.waits.add(w.Process, &lockRecord{runtimeevents.Contention{Process: w.Process, Thread: w.Thread, Start: w.Start, Stop: w.Stop, Object: w.Object, Stack: w.Stack}, w.MonitorWait})
+	l.waits.add(w.Process, &lockRecord{Contention: runtimeevents.Contention{Process: w.Process, Thread: w.Thread, Start: w.Start, Stop: w.Stop, Object: w.Object, Stack: w.Stack}, monitorWait: w.MonitorWait})
 }
 
 // countOf returns the counts of a process.
@@ -205,7 +207,9 @@ type lockSums struct {
 	all            lockSum
 	worst          lockRecord // the one that took longest
 	slow           longest
-	cut            int // waits of which a part lies in the time that is wanted
+	cut            int   // waits of which a part lies in the time that is wanted
+	open           int   // waits that may have gone on until the trace ended
+	opened         int64 // of them, ns, what lies in the time that is wanted if they did
 }
 
 const noStack = "(no stack)"
@@ -279,6 +283,10 @@ func (l *locks) sum(ended, abandoned *spool.List[lockRecord], c *Context) *lockS
 		for _, sum := range []*lockSum{of(&x, who), from(&x, who), &s.all} {
 			sum.noStops++
 		}
+		if x.open {
+			s.open++
+			s.opened += c.In.Part(x.Start, max(0, c.In.From)+c.End)
+		}
 	}
 	slices.SortStableFunc(s.locks, func(a, b *lockSum) int {
 		return cmp.Or(cmp.Compare(b.inside, a.inside), cmp.Compare(b.waits.times.Len(), a.waits.times.Len()))
@@ -326,14 +334,20 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	if !slices.ContainsFunc(sums.locks, func(l *lockSum) bool { return l.name != "" }) {
 		which, one = "locks in "+count(s.Locks, "method"), "locks" // before .NET 8 nothing tells which
 	}
+	hung := "" // what may be most of the waiting
+	if sums.opened >= c.End/10 && c.End > 0 {
+		hung = fmt.Sprintf(" %s of them may have gone on until the trace ended, as in a deadlock, for %s in all.", thousands(sums.open), duration(sums.opened))
+	}
 	waited := fmt.Sprintf("%s waited for %s, ", count(s.Threads, "thread"), which)
 	if s.Stops == 0 {
-		return append([]string{waited + count(s.NoStop, "time") + ". For how long is not known: none of these waits has an end, which Lock.TryEnter that gives up does not tell, nor a trace that ends before."}, early...)
+		return append([]string{waited + count(s.NoStop, "time") + ". For how long is not known: none of these waits has an end, which Lock.TryEnter that gives up does not tell, nor a trace that ends before." + hung}, early...)
 	}
 	total := nanos(s.Total)
 	judged := "That is little."
 	if total >= c.End/10 && c.End > 0 {
 		judged = "On average " + digits(float64(total)/float64(c.End)) + " threads stood waiting."
+	} else if hung != "" {
+		judged = "Those with an end are little."
 	}
 	v = append(v, fmt.Sprintf("%s%s, %s in all while %s passed. %s", waited, count(s.Stops, "time"), duration(total), duration(c.End), judged))
 	if where := first.where(); where != "" && total > 0 {
@@ -349,7 +363,7 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	v = append(v, line+".")
 	v = append(v, cutNote(sums.cut, "wait")...)
 	if s.NoStop > 0 {
-		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, Thread.Interrupt ended it, or the trace ended or lost it.", count(s.NoStop, "more wait")))
+		v = append(v, fmt.Sprintf("%s without an end: Lock.TryEnter gave up, Thread.Interrupt ended it, or the trace ended or lost it.%s", count(s.NoStop, "more wait"), hung))
 	}
 	return append(v, early...)
 }

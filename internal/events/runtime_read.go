@@ -288,7 +288,7 @@ func (c *locksCollector) contended(x *runtimeevents.Contention, over int64) {
 	}
 	delete(c.held, key)
 	if c.in.Overlaps(x.Start, over) {
-		c.all.add(x)
+		c.all.add(x, over == runtimeevents.Unknown)
 	}
 }
 

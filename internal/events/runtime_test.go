@@ -244,6 +244,33 @@ func TestWaitsAfterAnAbandonedLock(t *testing.T) {
 	assert.Equal(t, []int64{1, 4, 12, 15}, at)
 }
 
+// Threads of a deadlock wait until the trace ends: that others waited little is no good news.
+func TestWaitsThatMayGoOn(t *testing.T) {
+	verdict := func(in interval.Interval, evs ...*nettrace.Event) string {
+		c := newLocksCollector(in, false)
+		for i, ev := range evs {
+			ev.ThreadID = uint64(ev.Payload[0])
+			ev.Payload = nil
+			c.take(ev, int64(i)*1e6, 0)
+		}
+		from, until := in.Resolve(1e9)
+		r := c.report(&Context{In: in, End: until - from, Frames: func(uint32) []string { return nil }, Process: func(int) string { return "" }}, in)
+		return strings.ReplaceAll(writeRuntime(t, r, "text", 0), "\n  ", " ")
+	}
+	contend := func(tid byte) *nettrace.Event { return waitEvent(runtimeevents.IDContentionStart, tid) }
+	got := func(tid byte) *nettrace.Event { return waitEvent(runtimeevents.IDContentionStop, tid) }
+
+	short := verdict(interval.Interval{}, contend(1), got(1))
+	assert.Contains(t, short, "That is little.")
+	hung := verdict(interval.Interval{}, contend(1), got(1), contend(1), contend(2))
+	assert.Contains(t, hung, "Those with an end are little.")
+	assert.Contains(t, hung, "2 of them may have gone on until the trace ended, as in a deadlock, for 2.00 s in all.")
+	alone := verdict(interval.Interval{From: 5e8, To: 7e8}, contend(1), contend(2))
+	assert.Contains(t, alone, "For how long is not known")
+	assert.Contains(t, alone, "2 of them may have gone on until the trace ended, as in a deadlock, for 400 ms in all.")
+	assert.NotContains(t, verdict(interval.Interval{}, contend(1), contend(1), got(1)), "gone on", "the first one was over when the second began")
+}
+
 // statsOf returns the totals of a report on one process.
 func statsOf(t *testing.T, r *Report) (stats map[string]any) {
 	t.Helper()

@@ -142,7 +142,7 @@ func TestReportFromBrokenDisk(t *testing.T) {
 	aside = &spool.Spool{Create: aside.Create, Memory: 1}
 	waits := newLocks(aside)
 	for i := range 100_000 {
-		waits.add(&runtimeevents.Contention{Process: 1, Start: int64(i), Stop: int64(i) + 1})
+		waits.add(&runtimeevents.Contention{Process: 1, Start: int64(i), Stop: int64(i) + 1}, false)
 	}
 	r = locksReport(waits, &Context{End: 1})
 	require.ErrorContains(t, r.Write(io.Discard, "text", 0), "gone")
@@ -159,7 +159,7 @@ func TestContentionsInOrder(t *testing.T) {
 			if i%1000 == 7 {
 				x.Start = r.Int64N(int64(i + 1)) // waits that took long
 			}
-			l.add(&x)
+			l.add(&x, false)
 			want = append(want, lockRecord{Contention: x})
 		}
 		slices.SortStableFunc(want, func(a, b lockRecord) int { return cmp.Compare(a.Start, b.Start) })
