@@ -89,7 +89,9 @@ type Service struct {
 
 	// What the trace tells: what the runtime did, how long work was queued for the thread pool,
 	// what threads waited for.
-	runtime, queues, waits bool
+	tells         runtimeTells
+	queues, waits bool
+	hung          int // waits for locks that have no end
 }
 
 // maxGroups bounds groups of one kind: what comes later counts as one.

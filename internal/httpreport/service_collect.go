@@ -47,9 +47,10 @@ type ServiceCollector struct {
 	gc            int64 // in requests
 	queuedForPool int64 // work of requests
 	lost          bool  // events were
-	runtime, net  bool  // have events
-	sampled       bool  // threads were seen, or tell what they wait for
-	queues        bool  // events tell when work is queued for the pool, and taken
+	tells         runtimeTells
+	net           bool // has events
+	sampled       bool // threads were seen, or tell what they wait for
+	queues        bool // events tell when work is queued for the pool, and taken
 }
 
 // A connKey names a connection: each process counts its own.
@@ -93,6 +94,37 @@ const (
 	workDequeued  = 31
 )
 
+// runtimeTells are the things of which there are events of the runtime: each has a keyword of its own.
+type runtimeTells struct{ collections, locks, pool bool }
+
+func (t *runtimeTells) see(id int) {
+	switch id {
+	case runtimeevents.IDGCStart, runtimeevents.IDGCEnd, runtimeevents.IDSuspendEEBegin, runtimeevents.IDRestartEEBegin:
+		t.collections = true
+	case runtimeevents.IDContentionStart, runtimeevents.IDContentionStop:
+		t.locks = true
+	case runtimeevents.IDWorkerStart, runtimeevents.IDWorkerStop, runtimeevents.IDWorkerWait, runtimeevents.IDAdjustment, runtimeevents.IDMinMaxThreads:
+		t.pool = true
+	}
+}
+
+func (t runtimeTells) any() bool { return t.collections || t.locks || t.pool }
+
+// lacks names what there are no events of, and the keywords that would have them.
+func (t runtimeTells) lacks() (names []string, keywords uint64) {
+	for _, x := range []struct {
+		told    bool
+		name    string
+		keyword uint64
+	}{{t.collections, "collections", 0x1}, {t.locks, "locks", 0x4000}, {t.pool, "the size of the thread pool", 0x10000}} {
+		if !x.told {
+			names = append(names, x.name)
+			keywords |= x.keyword
+		}
+	}
+	return names, keywords
+}
+
 // Begin takes the reader.
 func (c *ServiceCollector) Begin(r *nettrace.Reader) { c.reader = r }
 
@@ -114,7 +146,7 @@ func (c *ServiceCollector) Event(ev *nettrace.Event) error {
 	ns := c.reader.Nanos(ev.Time)
 	switch ev.Metadata.Provider {
 	case nettrace.ProviderRuntime:
-		c.runtime = true
+		c.tells.see(ev.Metadata.EventID)
 	case nettrace.ProviderFramework:
 		c.queues = c.queues || ev.Metadata.EventID == workDequeued
 	case nettrace.ProviderTasks:

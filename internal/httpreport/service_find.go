@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/text"
@@ -76,7 +77,8 @@ func (c *ServiceCollector) Finish(source string) *Service {
 		s.find("gc_pauses", from, to, "collections stopped all threads for %.1f %% of the time: `tracefix gc` tells which and why", 100*ms/whole)
 	}
 	f.Findings = len(s.Findings)
-	s.runtime, s.queues, s.waits = c.runtime, c.queues || c.queuedForPool > 0, c.sampled || c.queues || f.PoolBlocked > 0
+	s.tells, s.queues, s.waits = c.tells, c.queues || c.queuedForPool > 0, c.sampled || c.queues || f.PoolBlocked > 0
+	s.hung = len(c.locks.Open())
 	c.lacks(s)
 	return s
 }
@@ -90,8 +92,10 @@ func (c *ServiceCollector) lacks(s *Service) {
 	if s.Server == nil && s.Client == nil {
 		return
 	}
-	if !s.runtime {
+	if !s.tells.any() {
 		note(nettrace.ProviderRuntime+":0x1C001:4", "collections, locks and the size of the thread pool are not recorded")
+	} else if names, keywords := s.tells.lacks(); len(names) > 0 {
+		note(fmt.Sprintf("%s:0x%X:4", nettrace.ProviderRuntime, keywords), "there are no events of "+strings.Join(names, " and ")+", so that was not recorded, or nothing happened")
 	}
 	if s.Server != nil && !c.sampled {
 		note(nettrace.ProviderSampler, "what threads ran, and what they waited for, is not recorded")

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
 
@@ -153,12 +154,32 @@ func TestASummaryInventsNoZeros(t *testing.T) {
 	}
 	assert.Regexp(t, `\n  /a +2 +- `, text, "errors among what is not told are not known")
 	assert.Regexp(t, `\n  /b +1 +0 `, text)
-	text = served(&ServiceCollector{runtime: true, queues: true, net: true, sampled: true})
+	text = served(&ServiceCollector{tells: runtimeTells{collections: true}, queues: true, net: true, sampled: true})
 	assert.Contains(t, text, "0 ms of collections")
 	assert.Contains(t, text, "0 ms in which work of requests was queued")
 	assert.Contains(t, text, "spent 0 % of their time waiting")
 	assert.Contains(t, text, "0 opened, 0 closed, 0 attempts failed")
 	assert.NotContains(t, text, "TplEventSource")
+	assert.NotContains(t, text, "waited for locks")
+	assert.NotContains(t, text, "the pool changed")
+	assert.Contains(t, text, "Microsoft-Windows-DotNETRuntime:0x14000:4: there are no events of locks and the size of the thread pool")
+
+	var tells runtimeTells
+	tells.see(187) // Runtime/Start is in each recording, whatever its keywords
+	assert.False(t, tells.any())
+	for _, id := range []int{runtimeevents.IDGCStart, runtimeevents.IDContentionStart, runtimeevents.IDWorkerWait} {
+		tells.see(id)
+	}
+	assert.Equal(t, runtimeTells{true, true, true}, tells)
+	text = served(&ServiceCollector{tells: tells})
+	for _, line := range []string{"0 ms of collections", "0 ms waited for locks", "changed its number of threads 0 times"} {
+		assert.Contains(t, text, line)
+	}
+	assert.NotContains(t, text, "there are no events")
+
+	deadlock := &ServiceCollector{tells: tells}
+	deadlock.locks.Event(&nettrace.Event{ProcessID: 1, ThreadID: 2, Metadata: &nettrace.Metadata{Provider: nettrace.ProviderRuntime, EventID: runtimeevents.IDContentionStart}}, 5, 0)
+	assert.Contains(t, served(deadlock), "0 ms waited for locks by all threads, not counting 1 wait without an end, as a deadlock")
 }
 
 // Requests that are open at the end are under way until then, and no percentile tells of them. How

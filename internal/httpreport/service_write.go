@@ -55,7 +55,7 @@ func serviceSections(s *Service) (list []serviceSection) {
 	}
 	switch {
 	case len(found.Lines) > 0:
-	case s.Client.none() && s.Server.none() && !s.runtime && !s.queues:
+	case s.Client.none() && s.Server.none() && !s.tells.any() && !s.queues:
 		found.Lines = []string{"There is nothing to judge: no requests are recorded, and nothing of what the runtime and its thread pool did."}
 	default:
 		nothing = "Nothing stands out"
@@ -115,11 +115,15 @@ func serviceSections(s *Service) (list []serviceSection) {
 			run.Lines = append(run.Lines, fmt.Sprintf(format, args...))
 		}
 	}
-	tell(s.runtime, "the pool changed its number of threads %d times since it starved or its threads blocked", f.Starvation)
+	tell(s.tells.pool, "the pool changed its number of threads %d times since it starved or its threads blocked", f.Starvation)
 	tell(s.Server != nil && s.waits, "served requests spent %s %% of their time waiting on a thread", number(f.PoolBlocked))
 	tell(s.queues, "%s ms in which work of requests was queued for a thread of the pool", number(f.PoolWaitMs))
-	tell(s.runtime, "%s ms waited for locks by all threads", number(f.LockWaitMs))
-	tell(s.runtime, "%s ms of collections; requests for which a thread ran stood still for %s ms, added up", number(f.GCPauseMs), number(f.GCInRequestsMs))
+	hung := ""
+	if s.hung > 0 {
+		hung = fmt.Sprintf(", not counting %d wait%s without an end, as a deadlock or the end of the trace leaves it", s.hung, report.Plural(s.hung))
+	}
+	tell(s.tells.locks, "%s ms waited for locks by all threads%s", number(f.LockWaitMs), hung)
+	tell(s.tells.collections, "%s ms of collections; requests for which a thread ran stood still for %s ms, added up", number(f.GCPauseMs), number(f.GCInRequestsMs))
 	if len(run.Lines) > 0 {
 		list = append(list, run)
 	}
