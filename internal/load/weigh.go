@@ -27,6 +27,7 @@ type weigher struct {
 	profile *profile.Profile
 	spool   *profile.Spool
 	rows    []weighRow // by weight
+	unended []int      // by weight, how many never ended
 	names   map[string]uint32
 	of      map[*nettrace.Metadata][]uint8 // the weights that count an event type
 
@@ -248,11 +249,23 @@ func (w *weigher) event(v *profile.Value, ev *nettrace.Event, row *weighRow) boo
 	return false
 }
 
-// finish drops values that never came, and puts those of late samples in order.
+// finish drops values that never came, and puts those of late samples in order. That of a wait never
+// came where it has no end.
 func (w *weigher) finish(procs []*process) {
+	w.unended = make([]int, len(w.rows))
 	for _, p := range procs {
 		for _, t := range p.threads {
 			w.finishThread(t)
+		}
+	}
+	for i, n := range w.unended {
+		why := map[string]string{
+			weightContention: "a deadlock, the end of the trace, Lock.TryEnter that gives up",
+			weightWait:       "a deadlock, the end of the trace",
+		}
+		name := w.profile.Weights[i].Name
+		if n > 0 && why[name] != "" {
+			w.profile.Meta.Notes = append(w.profile.Meta.Notes, fmt.Sprintf("--weight %s lacks waits without an end (%s): %d", name, why[name], n))
 		}
 	}
 }
@@ -263,7 +276,11 @@ func (w *weigher) finishThread(t *thread) {
 	t.trace.Values = profile.ValuesIn(w.spool)
 	var late []profile.Value // of threads with late samples
 	for v := range old.All() {
-		if math.IsNaN(v.Amount) || v.Name&tickMark != 0 && w.profile.Weights[v.Weight].Sampled {
+		if math.IsNaN(v.Amount) {
+			w.unended[v.Weight]++
+			continue
+		}
+		if v.Name&tickMark != 0 && w.profile.Weights[v.Weight].Sampled {
 			continue
 		}
 		v.Name &^= tickMark
