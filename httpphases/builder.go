@@ -91,7 +91,7 @@ type process struct {
 	aliases    map[[16]byte]*request // ids that are no paths, of requests
 	nodes      map[[16]byte]node     // open starts of connection attempts
 	servers    map[uint64]*server
-	serverKeys map[string]*server // open ones, by the ids that Kestrel, the log and the bridge give them
+	serverKeys map[string]*server // open ones, by the ids that Kestrel, the log and the bridge give them, and by their parent's
 	serverOpen map[*server]struct{}
 	firsts     map[string]string    // by connection of Kestrel's, until it is closed: the number of the first request that began
 	ports      map[string]int32     // likewise: the port of this side
@@ -122,6 +122,8 @@ type server struct {
 	thread uint64
 	open   bool
 	client *request  // that has the headers of its answer and waits for the rest
+	parent string    // the id of its span's parent
+	above  *server   // open and of the same parent, when this one began
 	ends   Kind      // the event that ends it
 	keys   [3]string // in process.serverKeys: Kestrel's id, the log's, the bridge's
 }

@@ -68,3 +68,82 @@ func TestSpanWithoutAddress(t *testing.T) {
 	assert.Zero(t, rows["/c"].Guessed)
 	assert.Empty(t, rows["/e"].SpanID)
 }
+
+// TestPassedOn: a program that forwards requests with the headers they came with tells the parent of
+// its own, so two that are served name one span. Who asked is served by the first, as far as the
+// second goes elsewhere or was asked for inside it. What is sent once more is served by the second.
+func TestPassedOn(t *testing.T) {
+	const client, server = "System.Net.Http.HttpRequestOut", "Microsoft.AspNetCore.Hosting.HttpRequestIn"
+	for name, c := range map[string]struct {
+		path   string
+		port   int32 // of the second; the first came in at 1
+		asks   bool  // a request for path is open inside the first
+		late   bool  // the path is known behind the span
+		client bool  // the second is of the client
+	}{
+		"elsewhere":             {path: "/b"},
+		"told later":            {path: "/b", late: true},
+		"another port":          {path: "/a", port: 2},
+		"asked for inside":      {path: "/a", asks: true},
+		"sent once more":        {path: "/a", client: true},
+		"with the same port":    {path: "/a", port: 1, client: true},
+		"path that nobody says": {client: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			type event = httpphases.Event
+			rows := map[string]*httpphases.Request{}
+			served := map[string]*httpphases.ServerRequest{}
+			b := httpphases.NewBuilder(&httpphases.Options{
+				Request: func(r *httpphases.Request) { rows[r.SpanID] = r },
+				Server:  func(s *httpphases.ServerRequest) { served[s.SpanID] = s },
+			})
+			n := int64(0)
+			at := func(thread uint64, e event) {
+				n++
+				e.Thread, e.Time = thread, n*1e6
+				b.Add(&e)
+			}
+			span := func(thread uint64, kind httpphases.Kind, name, id, parent, url string) {
+				at(thread, event{Kind: kind, Span: &httpphases.Span{Name: name, ID: id, SpanID: id, ParentID: parent, ParentSpanID: parent, URL: url}})
+			}
+			begin := func(thread uint64, id, path, request string, late bool) {
+				kestrel := event{Kind: httpphases.KestrelStart, Span: &httpphases.Span{RequestID: request, Path: path}}
+				if !late && path != "" {
+					at(thread, event{Kind: httpphases.ServerRequestStart, Text: path})
+				}
+				span(thread, httpphases.SpanStart, server, id, "c", "")
+				at(thread, kestrel)
+			}
+			end := func(thread uint64, id, request string) {
+				at(thread, event{Kind: httpphases.KestrelStop, Span: &httpphases.Span{RequestID: request}})
+				span(thread, httpphases.SpanStop, server, id, "", "")
+				at(thread, event{Kind: httpphases.ServerRequestStop})
+			}
+			at(9, event{Kind: httpphases.OtherStart, Text: "0A", Port: 1})
+			at(9, event{Kind: httpphases.OtherStart, Text: "0B", Port: c.port})
+			span(1, httpphases.SpanStart, client, "c", "", "http://localhost:1/a?x")
+			begin(2, "s1", "/a", "0A:1", false)
+			if c.asks {
+				span(2, httpphases.SpanStart, client, "i", "s1", "http://localhost:1/a")
+			}
+			begin(3, "s2", c.path, "0B:1", c.late)
+			end(3, "s2", "0B:1")
+			if c.asks {
+				span(2, httpphases.SpanStop, client, "i", "", "")
+			}
+			end(2, "s1", "0A:1")
+			span(1, httpphases.SpanStop, client, "c", "", "")
+			b.Finish(1e9)
+
+			require.Contains(t, rows, "c")
+			require.Len(t, served, 2)
+			want, second := served["s1"].ID, 0
+			if c.client {
+				want, second = served["s2"].ID, rows["c"].ID
+			}
+			assert.Equal(t, want, rows["c"].Server)
+			assert.Equal(t, rows["c"].ID, served["s1"].Client)
+			assert.Equal(t, second, served["s2"].Client)
+		})
+	}
+}

@@ -143,6 +143,7 @@ const (
 	keyRequest  = "request "
 	keyScope    = "scope "
 	keyActivity = "activity "
+	keyParent   = "parent " // of a span: the last that has it
 )
 
 // keys are the ids that a span tells of a request that is served.
@@ -269,12 +270,57 @@ func (p *process) tell(s *server, of *Span) {
 	if of.Status > 0 {
 		q.Status = of.Status
 	}
-	if of.ParentID != "" && q.Client == 0 {
-		q.Client = p.spanIDs[of.ParentID]
-		if r := p.spans[of.ParentID]; r != nil {
-			r.server, r.servedBy = q.ID, s
+	if of.ParentID != "" && s.parent == "" {
+		p.asked(s, of.ParentID)
+	}
+	if s.above != nil && p.passedOn(s.above, s) {
+		p.disown(s)
+	}
+}
+
+// asked makes s the request by which the client's span of that id was served.
+func (p *process) asked(s *server, parent string) {
+	key := keyParent + parent
+	s.parent, s.above = parent, p.serverKeys[key]
+	p.serverKeys[key] = s
+	s.Client = p.spanIDs[parent]
+	if r := p.spans[parent]; r != nil {
+		r.server, r.servedBy = s.ID, s
+	}
+}
+
+// passedOn reports whether s, which began inside above and has the same parent, is what above asked
+// for: a program that forwards requests with the headers they came with tells the parent of its own,
+// and HttpClient leaves that as it is. What the client sent once more has the same parent, too, but
+// goes to the same place.
+func (p *process) passedOn(above, s *server) bool {
+	to, _, _ := strings.Cut(s.Target, "?")
+	of, _, _ := strings.Cut(above.Target, "?")
+	switch {
+	case to == "" || of == "":
+		return false
+	case to != of || s.Port != above.Port && s.Port != 0 && above.Port != 0:
+		return true
+	}
+	for r, seen := p.open, 0; above.SpanID != "" && r != nil && seen < maxChoice; r, seen = r.openNext, seen+1 {
+		if path, _, _ := strings.Cut(r.hop().at.target, "?"); path == to && r.parentSpanID == above.SpanID {
+			return true
 		}
 	}
+	return false
+}
+
+// disown takes s from the client whose span it names as its parent.
+func (p *process) disown(s *server) {
+	if key := keyParent + s.parent; p.serverKeys[key] == s {
+		if delete(p.serverKeys, key); s.above.open {
+			p.serverKeys[key] = s.above
+		}
+	}
+	if r := p.spans[s.parent]; r != nil && r.servedBy == s {
+		r.server, r.servedBy = s.above.ID, s.above
+	}
+	s.Client, s.above = 0, nil
 }
 
 func (b *Builder) emitServer(p *process, s *server) {
@@ -297,6 +343,10 @@ func (b *Builder) emitServer(p *process, s *server) {
 			delete(p.serverKeys, k)
 		}
 	}
+	if k := keyParent + s.parent; p.serverKeys[k] == s {
+		delete(p.serverKeys, k)
+	}
+	s.above = nil
 	if b.opts.Server != nil {
 		b.opts.Server(&s.ServerRequest)
 	}
