@@ -1,6 +1,9 @@
 package httpphases
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // Before .NET 5 the span of a request ends with the headers of its answer, and no event tells when
 // the content has come. Where the process served the request itself, the other side tells: the
@@ -18,11 +21,12 @@ type answerEnds struct{ with, behind int }
 // maxRoutes bounds the routes whose answers are counted.
 const maxRoutes = 10000
 
-// ends returns the counts of the route of a request.
-func (p *process) ends(s *server) *answerEnds {
+// ends returns the counts of the route of a request, which s served. A bridge that was asked for
+// `[AS]*` tells what the client asked for only.
+func (p *process) ends(r *request, s *server) *answerEnds {
 	route := s.Route
 	if route == "" {
-		route = Route(s.Target)
+		route = Route(cmp.Or(s.Target, r.hop().at.target))
 	}
 	e := p.answerEnds[route]
 	if e == nil {
@@ -47,11 +51,11 @@ type answer struct {
 // and not done yet.
 func (p *process) answersOn(r *request) bool {
 	s := r.servedBy
-	if s == nil || r.failed {
+	if s == nil || r.failed || r.spanStatus == 101 || r.method == "CONNECT" { // what a WebSocket carries is no content
 		return false
 	}
 	if !s.open {
-		p.ends(s).with++
+		p.ends(r, s).with++
 		r.brokenOff(s)
 		return false
 	}
@@ -89,7 +93,7 @@ func (b *Builder) sent(p *process, s *server, r *request) {
 		b.emit(p, r)
 		return
 	}
-	ends := p.ends(s)
+	ends := p.ends(r, s)
 	if ends.behind++; ends.behind <= ends.with {
 		b.emit(p, r)
 		return

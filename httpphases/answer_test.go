@@ -116,3 +116,29 @@ func TestAnswerBehindTheSpan(t *testing.T) {
 		})
 	}
 }
+
+// What the answers of a route do is told by those of its path alone, also where nothing but the
+// client's span tells it, as with `[AS]*`. A WebSocket is open from the headers on and has no content.
+func TestAnswersOfPath(t *testing.T) {
+	const client, server = "System.Net.Http.HttpRequestOut", "Microsoft.AspNetCore.Hosting.HttpRequestIn"
+	rows := map[string]int64{}
+	b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows[r.Target] = r.Duration / 1e6 }})
+	for i, c := range []struct {
+		path, method string
+		status       int
+		served       int64 // ms: the end of the request that is served; the headers come at 20
+	}{
+		{"/short", "GET", 200, 10}, {"/short", "GET", 200, 11}, {"/long", "GET", 200, 50}, {"/ws", "GET", 101, 60}, {"/h2", "CONNECT", 200, 60},
+	} {
+		span := func(ms int64, thread uint64, kind httpphases.Kind, s httpphases.Span) {
+			b.Add(&httpphases.Event{Kind: kind, Time: (int64(i)*100 + ms) * 1e6, Thread: thread, Span: &s})
+		}
+		asked, got := fmt.Sprint("c", i), fmt.Sprint("s", i)
+		span(0, 1, httpphases.SpanStart, httpphases.Span{Name: client, ID: asked, Method: c.method, URL: "http://localhost" + c.path})
+		span(5, 2, httpphases.SpanStart, httpphases.Span{Name: server, ID: got, ParentID: asked})
+		span(c.served, 2, httpphases.SpanStop, httpphases.Span{Name: server, ID: got})
+		span(20, 1, httpphases.SpanStop, httpphases.Span{Name: client, ID: asked, Status: c.status, Task: httpphases.TaskRan})
+	}
+	b.Finish(1e9)
+	assert.Equal(t, map[string]int64{"/short": 20, "/long": 50, "/ws": 20, "/h2": 20}, rows)
+}
