@@ -38,8 +38,15 @@ func at(s *httpphases.ServerRequest) int {
 // others is how many of them are kept.
 const others = 20000
 
+// pathOf returns the path of a target without escapes: Kestrel tells what it has decoded, the others
+// what was sent.
 func pathOf(target string) string {
 	path, _, _ := strings.Cut(target, "?")
+	if strings.Contains(path, "%") {
+		if plain, err := url.PathUnescape(path); err == nil {
+			return plain
+		}
+	}
 	return path
 }
 

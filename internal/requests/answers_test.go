@@ -23,6 +23,8 @@ func TestOthers(t *testing.T) {
 	}{
 		"by id":             {[]*httpphases.ServerRequest{served(1, "/a", 20, 30), served(2, "/a", 20, 30)}, made("far", "/a", 2), 2, false},
 		"the only one":      {[]*httpphases.ServerRequest{served(1, "/a", 20, 30), served(2, "/b", 20, 30)}, made("localhost", "/a?*", 0), 1, true},
+		"escaped":           {[]*httpphases.ServerRequest{served(1, "/a b%2Fä", 20, 30)}, made("localhost", "/a%20b%2F%C3%A4", 0), 1, true},
+		"no escape":         {[]*httpphases.ServerRequest{served(1, "/100%", 20, 30)}, made("localhost", "/100%25", 0), 1, true},
 		"one of two":        {[]*httpphases.ServerRequest{served(1, "/a", 20, 30), served(2, "/a", 25, 35)}, made("127.0.0.1", "/a", 0), 0, false},
 		"began before":      {[]*httpphases.ServerRequest{served(1, "/a", 5, 30)}, made("localhost", "/a", 0), 0, false},
 		"ended long behind": {[]*httpphases.ServerRequest{served(1, "/a", 20, 130)}, made("localhost", "/a", 0), 0, false},

@@ -190,7 +190,7 @@ func askingHop(r *httpphases.Request, hop *httpphases.Redirect) (q asked) {
 	if !toItself(host) {
 		return q
 	}
-	q = asked{process: r.Process, from: hop.Start, to: hop.Start + hop.Duration, path: u.EscapedPath(), port: port}
+	q = asked{process: r.Process, from: hop.Start, to: hop.Start + hop.Duration, path: pathOf(u.EscapedPath()), port: port}
 	q.sent, q.answered = q.to, q.to
 	for i := range hop.Phases {
 		if ph := &hop.Phases[i]; ph.Name == httpphases.RequestHeaders && !ph.Open {
