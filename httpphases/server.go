@@ -1,6 +1,9 @@
 package httpphases
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // serverEvent takes the events of ASP.NET Core, Kestrel and the log about a request that
 // is served. Hosting, bridge, log and Kestrel begin a request one after the other on one
@@ -211,6 +214,9 @@ func (p *process) ending(th *thread, e *Event, h *[25]uint64, n int) *server {
 			return s
 		}
 	}
+	if exact && n > 0 && !e.Overflow {
+		return p.onlyBelow(e.Path[:n])
+	}
 	l := p.serverRuns[e.Thread]
 	if e.ID != ([16]byte{}) || len(l) == 0 || e.Kind != ServerRequestStop {
 		return nil
@@ -218,6 +224,28 @@ func (p *process) ending(th *thread, e *Event, h *[25]uint64, n int) *server {
 	s := l[len(l)-1] // nothing but the thread tells: that began here last
 	s.Guessed++
 	return s
+}
+
+// onlyBelow finds the request of a stop whose id is that of an activity around it: its own was stopped
+// before. Where sessions have the bridge and the log, the stop of the span stops the log's scope of the
+// request, and so that of the scope stops the one of the connection and all that is inside. It returns
+// the only request that is open there.
+func (p *process) onlyBelow(path []uint32) (only *server) {
+	if len(p.serverOpen) > maxChoice {
+		return nil
+	}
+	for s := range p.serverOpen {
+		if n := len(path); len(s.Path) > n && slices.Equal(s.Path[:n], path) {
+			if only != nil {
+				return nil
+			}
+			only = s
+		}
+	}
+	if only != nil {
+		only.Guessed++
+	}
+	return only
 }
 
 // serverOf finds the request of an event with an activity id: by that, or by a prefix.
