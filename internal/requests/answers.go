@@ -180,6 +180,7 @@ func (q *asked) reaches(c *httpphases.ServerRequest) bool {
 // of returns the request that a row is, made or served.
 func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerRequest)) {
 	made, byID, byPath := sides(rows, of)
+	answered(made, byID)
 	p := newPairs(made, byPath)
 	free, gaveUp := untakenOf(made, byID, byPath, p), gaveUpOf(made, byID)
 	settled := map[int]*httpphases.ServerRequest{} // by id: nil while those that asked wait for it
@@ -237,6 +238,22 @@ func sides[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.ServerR
 		sort.SliceStable(l, func(i, k int) bool { return l[i].Start < l[k].Start })
 	}
 	return made, byID, byPath
+}
+
+// answered tells those that had ended before who served them began, as one that gave up may have, by
+// whom that was, where ids tell it.
+func answered(made []*httpphases.Request, byID map[int]*httpphases.ServerRequest) {
+	last := map[int]*httpphases.ServerRequest{} // by the ID of who asked
+	for _, s := range byID {
+		if o := last[s.Client]; o == nil || o.ID < s.ID {
+			last[s.Client] = s
+		}
+	}
+	for _, r := range made {
+		if s := last[r.ID]; r.Server == 0 && s != nil {
+			r.Server = s.ID
+		}
+	}
 }
 
 // An untaken is the requests of one path that the process served, in the order of their start, and

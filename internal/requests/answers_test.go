@@ -125,3 +125,21 @@ func TestSettle(t *testing.T) {
 		assert.Equal(t, c.by, by, name)
 	}
 }
+
+// TestSettleLate: a request that gave up before anybody began to serve it is told by ids all the same.
+func TestSettleLate(t *testing.T) {
+	r := &httpphases.Request{ID: 1, Host: "localhost", Target: "/a", TraceID: "t", Duration: 10e6, HasDuration: true, Outcome: httpphases.Canceled}
+	other := &httpphases.Request{ID: 2, Host: "localhost", Target: "/b", TraceID: "u", Duration: 10e6, HasDuration: true, Outcome: httpphases.Canceled}
+	s := &httpphases.ServerRequest{ID: 3, Target: "/a", Client: 1, Start: 20e6, Duration: 5e6, HasDuration: true}
+	rows := []any{r, other, s, &httpphases.ServerRequest{ID: 4, Target: "/b", Start: 21e6, Duration: 5e6, HasDuration: true}}
+	Settle(rows, func(row any) (*httpphases.Request, *httpphases.ServerRequest) {
+		made, _ := row.(*httpphases.Request)
+		served, _ := row.(*httpphases.ServerRequest)
+		return made, served
+	})
+	assert.Equal(t, 3, r.Server)
+	assert.Same(t, s, r.Why.Server)
+	assert.False(t, r.Why.ServerGuessed)
+	assert.Zero(t, other.Server)
+	assert.Nil(t, other.Why.Server)
+}
