@@ -148,7 +148,7 @@ func AppendRequest(b []byte, r *httpphases.Request) []byte {
 	if r.SpanOnly {
 		o.str("told_by", "bridge")
 	}
-	if len(r.Path) == 0 && r.Activity == ([16]byte{}) {
+	if len(r.Path) == 0 && r.Activity == ([16]byte{}) && (!r.SpanOnly || r.Guessed > 0) { // a span has ids of its own
 		o.str("linked_by", "thread and connection")
 	}
 	o.count("guessed_links", r.Guessed)

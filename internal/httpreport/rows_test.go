@@ -59,3 +59,18 @@ func TestActivitiesJSONWithoutIDs(t *testing.T) {
 	assert.JSONEq(t, `{"activities":[],"totals":[],"without_activity_id":[{"provider":"P","name":"Work","starts":2,"stops":1}]}`,
 		write(activity.Facts{WithoutID: []activity.Count{{Provider: "P", Name: "Work", Starts: 2, Stops: 1}}}))
 }
+
+// TestLinkedBy: what a span tells alone is linked by its ids, where it has any.
+func TestLinkedBy(t *testing.T) {
+	for want, r := range map[bool]*httpphases.Request{
+		false: {ID: 1, SpanOnly: true, SpanID: "a"},
+		true:  {ID: 1, SpanOnly: true, Guessed: 1},
+	} {
+		var out bytes.Buffer
+		w := Lookup("ndjson").New(&out, &Options{})
+		require.NoError(t, w.Request(r))
+		require.NoError(t, w.Close(&Summary{Requests: 1}))
+		assert.Equal(t, want, strings.Contains(out.String(), `"linked_by":"thread and connection"`), out.String())
+		assert.Contains(t, out.String(), `"told_by":"bridge"`)
+	}
+}
