@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"fmt"
 	"iter"
 	"slices"
 
@@ -20,6 +21,20 @@ type Weight struct {
 	Sampled bool
 	// Sums is set where a value is the sum of events whose number is unknown.
 	Sums bool
+	// Unended is how many waits have no end in the trace, and so no value.
+	Unended int
+}
+
+// Lacks names what the values lack; it is empty where they lack nothing.
+func (w *Weight) Lacks() string {
+	if w.Unended == 0 {
+		return ""
+	}
+	why := "a deadlock, the end of the trace"
+	if w.Name == "contention" {
+		why += ", Lock.TryEnter that gives up"
+	}
+	return fmt.Sprintf("--weight %s lacks waits without an end (%s): %d", w.Name, why, w.Unended)
 }
 
 // A Unit is that of the amounts of a Weight.

@@ -80,8 +80,8 @@ func describeWeights(p *profile.Profile, c *Config, rep *report.Trace) error {
 				return fmt.Errorf("%w: %s", ErrNothing, strings.Join(append([]string{why}, p.Meta.Notes...), "; "))
 			}
 			left := ""
-			if i := slices.IndexFunc(p.Meta.Notes, func(note string) bool { return strings.HasPrefix(note, "--weight "+w.Name+" lacks ") }); i >= 0 && sel.IsZero() {
-				return fmt.Errorf("%w: %s", ErrNothing, p.Meta.Notes[i])
+			if w.Unended > 0 && sel.IsZero() {
+				return fmt.Errorf("%w: %s", ErrNothing, w.Lacks())
 			}
 			if !sel.IsZero() {
 				left = ": the filters drop all, or none were recorded" + droppedRequest(p, sel)

@@ -259,13 +259,12 @@ func (w *weigher) finish(procs []*process) {
 		}
 	}
 	for i, n := range w.unended {
-		why := map[string]string{
-			weightContention: "a deadlock, the end of the trace, Lock.TryEnter that gives up",
-			weightWait:       "a deadlock, the end of the trace",
+		weight := &w.profile.Weights[i]
+		if weight.Name != weightContention && weight.Name != weightWait {
+			continue
 		}
-		name := w.profile.Weights[i].Name
-		if n > 0 && why[name] != "" {
-			w.profile.Meta.Notes = append(w.profile.Meta.Notes, fmt.Sprintf("--weight %s lacks waits without an end (%s): %d", name, why[name], n))
+		if weight.Unended = n; n > 0 {
+			w.profile.Meta.Notes = append(w.profile.Meta.Notes, weight.Lacks())
 		}
 	}
 }
