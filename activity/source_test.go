@@ -125,6 +125,12 @@ func TestDecodeSpanKeys(t *testing.T) {
 	}{
 		{"Id", w3c, activity.Span{ID: w3c, TraceID: "0af7651916cd43dd8448eb211c80319c", SpanID: "b7ad6b7169203331"}},
 		{"Id", "|1.2_", activity.Span{ID: "|1.2_"}},
+		{"Id", "|web-01-prod-42.1_", activity.Span{ID: "|web-01-prod-42.1_"}}, // below an id that the caller chose
+		{"ParentId", "web-01-prod-42", activity.Span{}},
+		// A hierarchical id has zeros for these.
+		{"SpanId", "0000000000000000", activity.Span{}},
+		{"TraceId", "00000000000000000000000000000000", activity.Span{}},
+		{"SpanId", "b7ad6b7169203331", activity.Span{SpanID: "b7ad6b7169203331"}},
 		{"ParentId", w3c, activity.Span{ParentSpanID: "b7ad6b7169203331"}},
 		{"ActivityParentId", "|1.", activity.Span{}},
 		{"ParentSpanId", "b7ad6b7169203331", activity.Span{ParentSpanID: "b7ad6b7169203331"}},

@@ -103,17 +103,22 @@ func (s *Span) set(key, value string) {
 	switch key {
 	case "Id", "ActivityId":
 		s.ID = value
-		if p := strings.Split(value, "-"); len(p) == 4 && s.SpanID == "" {
-			s.TraceID, s.SpanID = p[1], p[2]
+		if trace, span, ok := traceParent(value); ok && s.SpanID == "" {
+			s.TraceID, s.SpanID = trace, span
 		}
 	case "ParentId", "ActivityParentId":
-		if p := strings.Split(value, "-"); len(p) == 4 && s.ParentSpanID == "" {
-			s.ParentSpanID = p[2]
+		if _, span, ok := traceParent(value); ok && s.ParentSpanID == "" {
+			s.ParentSpanID = span
 		}
+	// An activity with a hierarchical id has zeros in place of these.
 	case "TraceId":
-		s.TraceID = value
+		if strings.Trim(value, "0") != "" {
+			s.TraceID = value
+		}
 	case "SpanId":
-		s.SpanID = value
+		if strings.Trim(value, "0") != "" {
+			s.SpanID = value
+		}
 	case "ParentSpanId":
 		if strings.Trim(value, "0") != "" {
 			s.ParentSpanID = value
@@ -131,6 +136,15 @@ func (s *Span) set(key, value string) {
 			s.Duration = ticks * 100
 		}
 	}
+}
+
+// traceParent splits a W3C id, version-trace-span-flags. Hierarchical ids may have hyphens, too.
+func traceParent(id string) (trace, span string, ok bool) {
+	p := strings.Split(id, "-")
+	if len(p) != 4 || len(p[0]) != 2 || len(p[1]) != 32 || len(p[2]) != 16 || len(p[3]) != 2 {
+		return "", "", false
+	}
+	return p[1], p[2], true
 }
 
 // timeSpan reads the text of a TimeSpan, [d.]hh:mm:ss[.fffffff], in ns; 0 if it is none.

@@ -183,6 +183,13 @@ func TestDecodeNamed(t *testing.T) {
 			httpphases.SpanStart,
 			httpphases.Span{Source: "Microsoft.AspNetCore", Name: "Microsoft.AspNetCore.Hosting.HttpRequestIn", ID: "|1.2_", ParentID: "|1."},
 		},
+		"hierarchical id, all keys": {
+			httpphases.ProviderBridge, "ActivityStart",
+			pairs(join(utf16("System.Net.Http"), utf16("System.Net.Http.HttpRequestOut")), "Id", "|4a7c.1.2.", "ParentId", "|4a7c.1.", "RootId", "4a7c",
+				"TraceId", "00000000000000000000000000000000", "SpanId", "0000000000000000", "ParentSpanId", "0000000000000000"),
+			httpphases.SpanStart,
+			httpphases.Span{Source: "System.Net.Http", Name: "System.Net.Http.HttpRequestOut", ID: "|4a7c.1.2.", ParentID: "|4a7c.1."},
+		},
 		"tags that were asked for one by one": {
 			httpphases.ProviderBridge, "ActivityStop",
 			pairs(join(utf16("Microsoft.AspNetCore"), utf16("Microsoft.AspNetCore.Hosting.HttpRequestIn")),

@@ -118,6 +118,9 @@ func (d *Decoder) bridge(e *Event, event string, c *cursor) bool {
 		}
 	}
 	s.Path = base + path + query
+	if s.SpanID == "" && strings.Trim(s.ParentSpanID, "0") == "" {
+		s.ParentSpanID = "" // zeros say that a span is a root, but of an activity with a hierarchical id nothing
+	}
 	return !c.bad
 }
 
@@ -152,10 +155,15 @@ func (s *Span) set(path, value string, stop bool) {
 		s.ID = s.own(value)
 	case "ParentId", "ActivityParentId":
 		s.ParentID = s.above(value)
+	// An activity with a hierarchical id has zeros in place of these.
 	case "TraceId":
-		s.TraceID = value
+		if strings.Trim(value, "0") != "" {
+			s.TraceID = value
+		}
 	case "SpanId":
-		s.ID, s.SpanID = value, value
+		if strings.Trim(value, "0") != "" {
+			s.ID, s.SpanID = value, value
+		}
 	case "ParentSpanId":
 		s.ParentSpanID = value
 		if strings.Trim(value, "0") != "" {
