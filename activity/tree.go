@@ -196,7 +196,8 @@ type Builder struct {
 	spans      map[spanKey]int32
 	keys       map[sourceKey]int32 // open rows
 	threads    map[threadKey][]int32
-	orphans    bool // a row without related id may have a parent: see deadCreators
+	unsuffixed map[string][]uint32 // by provider the identities of starts whose names have no suffix
+	orphans    bool                // a row without related id may have a parent: see deadCreators
 	// Few rows have one.
 	openPrev map[int32]int32 // the open row of the same id and identity before
 	older    map[int32]int32 // previous row of the same id, or one before that if it is closed
@@ -211,6 +212,7 @@ func NewBuilder(opts *Options) *Builder {
 		spans:      map[spanKey]int32{},
 		keys:       map[sourceKey]int32{},
 		threads:    map[threadKey][]int32{},
+		unsuffixed: map[string][]uint32{},
 		openPrev:   map[int32]int32{},
 		older:      map[int32]int32{},
 	}
@@ -223,7 +225,8 @@ func NewBuilder(opts *Options) *Builder {
 	return b
 }
 
-// bareName removes the suffix of a start or stop event; false if it has none.
+// bareName removes the suffix of a start or stop event; false if it has none. Its opcode makes it one
+// all the same: BeginExecute and EndExecute are those of an activity if their source says so.
 func bareName(name string, op Opcode) (string, bool) {
 	suffix := "Start"
 	if op == Stop {
@@ -244,23 +247,42 @@ func runtimeProvider(p string) bool {
 func (b *Builder) Add(e *Event) int {
 	hasID := !e.ID.IsZero()
 	b.rows.HasIDs = b.rows.HasIDs || hasID
-	name, counts := "", false
-	if e.Opcode == Start || e.Opcode == Stop {
-		name, counts = bareName(e.Name, e.Opcode)
-		counts = counts && !runtimeProvider(e.Provider)
-	}
-	if !counts {
+	if e.Opcode != Start && e.Opcode != Stop || runtimeProvider(e.Provider) {
 		if hasID {
 			b.seen(e)
 		}
 		return -1
 	}
+	name, suffixed := bareName(e.Name, e.Opcode)
 	identity := b.identity(identityKey{e.Provider, name})
 	if e.Opcode == Start {
+		if !suffixed {
+			b.noteUnsuffixed(e.Provider, identity)
+		}
 		return int(b.start(e, name, identity))
 	}
-	b.stop(e, name, identity)
+	b.stop(e, name, identity, suffixed)
 	return -1
+}
+
+// maxUnsuffixed bounds the kinds of starts of a source that any of its stops without a suffix may end.
+const maxUnsuffixed = 64
+
+// noteUnsuffixed notes that an event without a suffix starts activities.
+func (b *Builder) noteUnsuffixed(provider string, identity uint32) {
+	if list := b.unsuffixed[provider]; len(list) < maxUnsuffixed && !slices.Contains(list, identity) {
+		b.unsuffixed[provider] = append(list, identity)
+	}
+}
+
+// openUnsuffixed returns the newest row that a stop without a suffix ends: the tracker knows such events by
+// their task, which is not in the file. So it is the id that tells, or without ids the thread.
+func (b *Builder) openUnsuffixed(provider string, open func(identity uint32) int32) int32 {
+	newest := int32(-1)
+	for _, identity := range b.unsuffixed[provider] {
+		newest = max(newest, open(identity))
+	}
+	return newest
 }
 
 // A lately is an identity and its number.
@@ -542,7 +564,7 @@ func (f *Facts) prefixIDs(p *Path, n int) []ID {
 	return ids
 }
 
-func (b *Builder) stop(e *Event, name string, identity uint32) {
+func (b *Builder) stop(e *Event, name string, identity uint32, suffixed bool) {
 	hasID := !e.ID.IsZero()
 	i, by, guess := int32(-1), ByNone, false
 	switch {
@@ -562,7 +584,13 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 		}
 	case hasID:
 		id := owned{e.Process, e.ID}
-		if r := rowIn(b.openSlot(&id, b.hash.id(&id), identity)); r >= 0 {
+		hash := b.hash.id(&id)
+		open := func(identity uint32) int32 { return rowIn(b.openSlot(&id, hash, identity)) }
+		r := open(identity)
+		if r < 0 && !suffixed {
+			r = b.openUnsuffixed(e.Provider, open)
+		}
+		if r >= 0 {
 			i, by = r, ByID
 			// Two open siblings of one id (.NET 10): nobody can tell which it is.
 			if o := rowOf(b.openPrev, r); o >= 0 && b.isOpen(o) && b.rows.at(o).parent == b.rows.at(r).parent {
@@ -571,10 +599,20 @@ func (b *Builder) stop(e *Event, name string, identity uint32) {
 		}
 	default:
 		b.rows.counts[identity].Stops++
-		k := threadKey{e.Process, e.Thread, identity}
-		if s := b.threads[k]; len(s) > 0 {
-			i, by, guess = s[len(s)-1], ByThread, true
-			b.threads[k] = s[:len(s)-1]
+		open := func(identity uint32) int32 {
+			if s := b.threads[threadKey{e.Process, e.Thread, identity}]; len(s) > 0 {
+				return s[len(s)-1]
+			}
+			return -1
+		}
+		r := open(identity)
+		if r < 0 && !suffixed {
+			r = b.openUnsuffixed(e.Provider, open)
+		}
+		if r >= 0 {
+			i, by, guess = r, ByThread, true
+			k := threadKey{e.Process, e.Thread, b.rows.at(r).identity}
+			b.threads[k] = b.threads[k][:len(b.threads[k])-1]
 		}
 	}
 	if i < 0 {

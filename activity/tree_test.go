@@ -201,3 +201,54 @@ func TestBareNames(t *testing.T) {
 	assert.Equal(t, "Start", rows[0].Name)
 	assert.Equal(t, "Stop", rows[1].Name)
 }
+
+// The opcode makes an event one that starts or stops an activity. Where names have no suffix the id
+// tells which belong together, and without ids the thread.
+func TestUnsuffixedNames(t *testing.T) {
+	b := activity.NewBuilder(nil)
+	at := int64(0)
+	event := func(name string, op activity.Opcode, id, related activity.ID) {
+		at++
+		b.Add(&activity.Event{Time: at, Thread: 1, Process: 7, Provider: "P", Name: name, Opcode: op, ID: id, Related: related})
+	}
+	event("JobStart", activity.Start, pathID(t, 1, 1), activity.ID{})
+	event("BeginExecute", activity.Start, pathID(t, 1, 1, 1), pathID(t, 1, 1))
+	event("PageBegun", activity.Start, pathID(t, 1, 1, 1, 1), pathID(t, 1, 1, 1))
+	event("PageDone", activity.Stop, pathID(t, 1, 1, 1, 1), activity.ID{})
+	event("EndExecute", activity.Stop, pathID(t, 1, 1, 1), activity.ID{})
+	event("EndExecute", activity.Stop, pathID(t, 1, 1), activity.ID{}) // it found none of its own
+	event("JobStop", activity.Stop, pathID(t, 1, 1), activity.ID{})
+	type row struct {
+		name   string
+		parent int
+		stop   int64
+		status activity.Status
+		by     activity.By
+	}
+	rows := func(tree *activity.Tree) (list []row) {
+		for _, r := range tree.Rows {
+			list = append(list, row{r.Name, r.Parent, r.Stop, r.Status, r.By})
+		}
+		return list
+	}
+	assert.Equal(t, []row{
+		{"Job", -1, 7, activity.OK, activity.ByID},
+		{"BeginExecute", 0, 5, activity.OK, activity.ByID},
+		{"PageBegun", 1, 4, activity.OK, activity.ByID},
+		{"EndExecute", -1, 6, activity.OrphanStop, activity.ByNone},
+	}, rows(b.Finish()))
+
+	b = activity.NewBuilder(&activity.Options{PairByThread: true})
+	for _, e := range []struct {
+		name string
+		op   activity.Opcode
+	}{{"BeginExecute", activity.Start}, {"JobStart", activity.Start}, {"PageBegun", activity.Start}, {"PageDone", activity.Stop}, {"EndExecute", activity.Stop}, {"EndExecute", activity.Stop}} {
+		event(e.name, e.op, activity.ID{}, activity.ID{})
+	}
+	assert.Equal(t, []row{
+		{"BeginExecute", -1, 12, activity.OK, activity.ByThread},
+		{"Job", -1, 0, activity.Unfinished, activity.ByNone},
+		{"PageBegun", -1, 11, activity.OK, activity.ByThread},
+		{"EndExecute", -1, 13, activity.OrphanStop, activity.ByNone},
+	}, rows(b.Finish()))
+}

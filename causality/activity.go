@@ -8,18 +8,19 @@ import (
 
 // An Activity is what a start event began.
 type Activity struct {
-	ID       activity.ID
-	Process  uint32
-	Parent   *Activity // nil: none that is known
-	Provider string
-	Name     string
-	Start    int64 // ns; only if Started
-	Stop     int64 // ns; only if Stopped
-	Started  bool  // its start event is in the trace
-	Stopped  bool
-	Runtime  bool  // of the runtime itself
-	Call     bool  // a request to another side
-	Number   int32 // for who uses an Engine; 0 at first
+	ID         activity.ID
+	Process    uint32
+	Parent     *Activity // nil: none that is known
+	Provider   string
+	Name       string
+	Start      int64 // ns; only if Started
+	Stop       int64 // ns; only if Stopped
+	Started    bool  // its start event is in the trace
+	Stopped    bool
+	Runtime    bool  // of the runtime itself
+	Call       bool  // a request to another side
+	unsuffixed bool  // see Event.Unsuffixed
+	Number     int32 // for who uses an Engine; 0 at first
 
 	ran  []run // work for it that was seen of late
 	kind *kind // of a started one
@@ -144,7 +145,7 @@ func (as *activities) start(e *Event) *Activity {
 		as.forget(e.Time)
 	}
 	a := &Activity{
-		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Start: e.Time, Started: true, Runtime: e.Runtime,
+		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Start: e.Time, Started: true, Runtime: e.Runtime, unsuffixed: e.Unsuffixed,
 	}
 	own, hasOwn := as.ids.Decode(e.ID)
 	if related, ok := as.ids.Decode(e.Related); !e.Related.IsZero() && !(ok && hasOwn && !related.MayStart(&own)) {
@@ -227,6 +228,11 @@ func (as *activities) prefix(process uint32, id activity.ID) *Activity {
 		}
 	}
 	return nil
+}
+
+// isOf reports whether e, which has the id of a, is a stop of what a is.
+func (a *Activity) isOf(e *Event) bool {
+	return a.Provider == e.Provider && (a.Name == e.Name || a.unsuffixed && e.Unsuffixed)
 }
 
 // stop ends an activity, and reports whether it had not ended yet.

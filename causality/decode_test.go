@@ -85,9 +85,9 @@ func TestDecodeActivities(t *testing.T) {
 		want   Event
 	}{
 		{"RequestStart", activity.Start, Event{Kind: Start, Provider: "P", Name: "Request"}},
-		{"Request", activity.Start, Event{Kind: Start, Provider: "P", Name: "Request"}}, // EventName puts /Start behind it
+		{"Request", activity.Start, Event{Kind: Start, Provider: "P", Name: "Request", Unsuffixed: true}}, // EventName puts /Start behind it
 		{"RequestStop", activity.Stop, Event{Kind: Stop, Provider: "P", Name: "Request"}},
-		{"Request", activity.Stop, Event{Kind: Stop, Provider: "P", Name: "Request"}},
+		{"Request", activity.Stop, Event{Kind: Stop, Provider: "P", Name: "Request", Unsuffixed: true}},
 		{"RequestStart", 0, Event{Kind: Other}},
 	} {
 		c.want.HasID, c.want.ID, c.want.Related = true, activity.ID(id), activity.ID(related)

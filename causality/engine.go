@@ -806,7 +806,7 @@ func (g *Engine) change(t *thread, e *Event) {
 		g.turn(t, a)
 	case Stop:
 		a := g.acts.find(e.Process, e.ID)
-		if a != nil && (!a.Started || a.Name == e.Name && a.Provider == e.Provider) { // else it found none of its own
+		if a != nil && (!a.Started || a.isOf(e)) { // else it found none of its own
 			if a.stop(e.Time) && a.kind != nil {
 				a.kind.stop(a)
 			}

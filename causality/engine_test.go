@@ -1127,3 +1127,20 @@ func TestAnActivityThatBeganLaterIsAnotherFlow(t *testing.T) {
 		}
 	}
 }
+
+// The names of a start and its stop tell nothing if they have no suffix.
+func TestAStopWithoutASuffixEndsTheActivityOfItsID(t *testing.T) {
+	for name, stops := range map[string]bool{"EndExecute": true, "Execute": false} {
+		l := newLab(t)
+		item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Job"}, item...)
+		l.add(Event{Kind: Start, ID: l.id(1, 2), Related: l.id(1), Name: "BeginExecute", Unsuffixed: true}, item...)
+		l.add(Event{Kind: Stop, ID: l.id(1, 2), Name: name, Unsuffixed: stops}, item...)
+		l.add(Event{Kind: Sample}, append(item, frameOther)...)
+		l.add(Event{Kind: Sample}, append(item, frameOther)...)
+		l.g.Finish()
+		assert.Equal(t, stops, l.acts[2].Stopped, name)
+		a, _, _ := l.workAt(5)
+		assert.Same(t, map[bool]*Activity{true: l.acts[1], false: l.acts[2]}[stops], a, name)
+	}
+}

@@ -1,6 +1,7 @@
 package causality
 
 import (
+	"cmp"
 	"encoding/binary"
 	"strings"
 
@@ -64,6 +65,9 @@ type Event struct {
 	// Runtime marks a Start or Stop of the runtime itself: its id is one of the tree, but
 	// nobody calls it an activity.
 	Runtime bool
+	// Unsuffixed marks a Start or Stop whose own name has no suffix that says so. Two that belong together
+	// have one task, which is not in the file, and names of any kind: BeginExecute, EndExecute.
+	Unsuffixed bool
 	// Call marks a Start of a request that the process made; Span says that it is a span of one,
 	// which lies in another activity of the same request where the process tells of that.
 	Call, Span bool
@@ -111,18 +115,23 @@ func Decode(e *Event, ev *nettrace.Event) {
 			e.HasID = false
 			return
 		}
-		name := ev.EventName()
 		switch activity.Opcode(ev.Opcode) {
 		case activity.Start:
-			if bare, ok := strings.CutSuffix(name, "Start"); ok {
-				e.Kind, e.Provider, e.Name = Start, provider, strings.TrimSuffix(bare, "/")
-			}
+			e.Kind, e.Provider = Start, provider
+			e.Name, e.Unsuffixed = bareName(ev, "Start")
 		case activity.Stop:
-			if bare, ok := strings.CutSuffix(name, "Stop"); ok {
-				e.Kind, e.Provider, e.Name = Stop, provider, strings.TrimSuffix(bare, "/")
-			}
+			e.Kind, e.Provider = Stop, provider
+			e.Name, e.Unsuffixed = bareName(ev, "Stop")
 		}
 	}
+}
+
+// bareName returns the name of the activity that an event starts or stops, and whether the name of the
+// event is without that suffix.
+func bareName(ev *nettrace.Event, suffix string) (string, bool) {
+	name := cmp.Or(ev.Metadata.Name, ev.EventName())
+	bare, ok := strings.CutSuffix(name, suffix)
+	return strings.TrimSuffix(bare, "/"), !ok
 }
 
 func number(b []byte, at int) int64 {

@@ -107,6 +107,7 @@ const (
 	logCall
 	logSpan
 	logHeld
+	logUnsuffixed
 )
 
 const logChunk = 64 << 10
@@ -276,6 +277,7 @@ func (l *Log) flags(e *Event, t *logThread) (f int) {
 	set(logOnCPU, e.OnCPU)
 	set(logHeld, e.Held)
 	set(logRuntime, e.Runtime)
+	set(logUnsuffixed, e.Unsuffixed)
 	set(logCall, e.Call)
 	set(logSpan, e.Span)
 	set(logNested, e.Nested)
@@ -372,7 +374,7 @@ func (r *LogReader) Next(e *Event) bool {
 	*e = Event{
 		Kind: kind, Time: s.time, Process: t.key.process, Thread: t.key.id,
 		External: flags&logExternal != 0, OnCPU: flags&logOnCPU != 0, Held: flags&logHeld != 0, Runtime: flags&logRuntime != 0,
-		Call: flags&logCall != 0, Span: flags&logSpan != 0,
+		Unsuffixed: flags&logUnsuffixed != 0, Call: flags&logCall != 0, Span: flags&logSpan != 0,
 		Nested: flags&logNested != 0, HasInner: flags&logHasInner != 0, HasID: flags&logHasID != 0, Cut: flags&logCut != 0,
 	}
 	if e.HasID {
