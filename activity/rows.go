@@ -68,6 +68,7 @@ const (
 	rowPaired     // by what the payloads say, or by nothing
 	rowReplaced   // another Start took its place
 	rowStopThread // stopThread is known
+	rowUntracked  // its id is that of the activity around it
 	rowStatus     = 8
 	rowBy         = 12
 )

@@ -407,24 +407,29 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 	i := int32(b.rows.Len())
 	parent := int32(-1)
 	thread := b.rows.number(e.Process, e.Thread)
+	id := owned{e.Process, e.ID}
 	var own Path
-	hasOwn := false
+	var hash uint32
+	hasOwn, inside := false, false
 	if hasID {
+		hash = b.hash.id(&id)
 		own, hasOwn = b.rows.ids.Decode(e.ID)
+		if inside = hasOwn && b.untracked(e, &own); inside {
+			parent = b.openOf(b.known(&id))
+		}
 	}
-	if !e.Related.IsZero() {
+	switch {
+	case inside:
+	case !e.Related.IsZero():
 		parent = b.parent(&owned{e.Process, e.Related}, &own, hasOwn)
-	} else if hasID {
+	case hasID:
 		// How ids of the process are to be read may be known later only.
 		lossy, _ := Decode(e.ID, true)
 		b.orphans = b.orphans || max(own.n, lossy.n) > 1
 	}
-	var hash uint32
-	id := owned{e.Process, e.ID}
 	switch {
 	case hasID:
-		hash = b.hash.id(&id)
-		if hasOwn && own.overflow == Fits && own.n > 0 {
+		if !inside && hasOwn && own.overflow == Fits && own.n > 0 {
 			b.follows(i, &own, thread, identity, e.Time)
 		}
 		if s := b.openSlot(&id, hash, identity); s != nil {
@@ -444,9 +449,12 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 	}
 	b.rows.add(e, parent, thread, identity, cmp.Or(e.label(), name, e.Name))
 	b.rows.set(i, rowStarted)
+	if inside {
+		b.rows.set(i, rowUntracked)
+	}
 	b.opened.set(i, true)
 	b.rows.setEnd(i, Unfinished, ByNone)
-	if hasID {
+	if hasID && !inside {
 		if s := b.slot(&id, hash); s != nil {
 			b.older[i] = s.row - 1
 			s.row = 1 + i
@@ -503,6 +511,26 @@ func (b *Builder) follows(i int32, p *Path, thread, identity uint32, at int64) {
 	s.row = 1 + i
 }
 
+// openOf returns the open row that what is inside row i belongs to, which is the newest one of its id;
+// -1 if there is none.
+func (b *Builder) openOf(i int32) int32 {
+	if o := b.lastOpen(i); o >= 0 {
+		return o
+	}
+	return b.openAbove(i)
+}
+
+// untracked reports whether a Start, which has that path, got no id of its own and shows the one that its
+// thread had: its source has ActivityOptions.Disable, it has a related id that the program chose, or it
+// lies 102 deep. Ids that lost a number are those of several activities.
+func (b *Builder) untracked(e *Event, own *Path) bool {
+	if own.HasLost() || b.known(&owned{e.Process, e.ID}) < 0 {
+		return false
+	}
+	p, ok := b.rows.ids.Decode(e.Related)
+	return !ok || !p.MayStart(own)
+}
+
 // parent applies rule 3: the row that a Start's related id names. The path
 // that the tracker gave the Start overrules that.
 func (b *Builder) parent(related *owned, own *Path, hasOwn bool) int32 {
@@ -514,10 +542,7 @@ func (b *Builder) parent(related *owned, own *Path, hasOwn bool) int32 {
 		return -1
 	}
 	if row := b.known(related); row >= 0 {
-		if o := b.lastOpen(row); o >= 0 {
-			return o
-		}
-		return b.openAbove(row)
+		return b.openOf(row)
 	}
 	if ok {
 		if i := b.prefix(related.process, &p); i >= 0 {
@@ -739,6 +764,9 @@ func (t *Rows) autoStop(open bitSet) {
 			}
 		}
 		r.stop = 0
+		if *flags&rowUntracked != 0 {
+			continue // the tracker does not know of it and ends nothing
+		}
 		if end >= 0 && more.lastSeen <= end && more.below <= end {
 			r.stop = end
 			*flags |= rowStopped

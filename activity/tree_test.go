@@ -252,3 +252,42 @@ func TestUnsuffixedNames(t *testing.T) {
 		{"EndExecute", -1, 13, activity.OrphanStop, activity.ByNone},
 	}, rows(b.Finish()))
 }
+
+// A Start that is not tracked shows the id of the activity that it is in: its source has
+// ActivityOptions.Disable, or the program chose its related id. The tracker ends none of these.
+func TestStartsWithoutAnIDOfTheirOwn(t *testing.T) {
+	b := activity.NewBuilder(nil)
+	at := int64(0)
+	event := func(name string, op activity.Opcode, id, related activity.ID) {
+		at++
+		b.Add(&activity.Event{Time: at, Thread: 1, Process: 7, Provider: "P", Name: name, Opcode: op, ID: id, Related: related})
+	}
+	job := pathID(t, 1, 1)
+	event("JobStart", activity.Start, job, activity.ID{})
+	event("OffStart", activity.Start, job, activity.ID{})
+	event("StepStart", activity.Start, pathID(t, 1, 1, 1), job)
+	event("StepStop", activity.Stop, pathID(t, 1, 1, 1), activity.ID{})
+	event("OffStop", activity.Stop, job, activity.ID{})
+	event("OffStart", activity.Start, job, activity.ID{}) // and no stop
+	event("LinkStart", activity.Start, job, activity.ID{1, 2, 3})
+	event("StepStart", activity.Start, pathID(t, 1, 1, 2), job)
+	event("StepStop", activity.Stop, pathID(t, 1, 1, 2), activity.ID{})
+	event("LinkStop", activity.Stop, job, activity.ID{})
+	event("LinkStart", activity.Start, job, job)
+	event("LinkStop", activity.Stop, job, activity.ID{})
+	event("JobStop", activity.Stop, job, activity.ID{})
+	event("OffStart", activity.Start, job, activity.ID{}) // the thread shows an id that is over
+	type row struct {
+		name   string
+		parent int
+		status activity.Status
+	}
+	var got []row
+	for _, r := range b.Finish().Rows {
+		got = append(got, row{r.Name, r.Parent, r.Status})
+	}
+	assert.Equal(t, []row{
+		{"Job", -1, activity.OK}, {"Off", 0, activity.OK}, {"Step", 0, activity.OK}, {"Off", 0, activity.Unfinished},
+		{"Link", 0, activity.OK}, {"Step", 0, activity.OK}, {"Link", 0, activity.OK}, {"Off", -1, activity.Unfinished},
+	}, got)
+}

@@ -2,6 +2,7 @@ package causality
 
 import (
 	"hash/maphash"
+	"slices"
 
 	"github.com/tracefix/tracefix/activity"
 )
@@ -19,12 +20,14 @@ type Activity struct {
 	Stopped    bool
 	Runtime    bool  // of the runtime itself
 	Call       bool  // a request to another side
-	unsuffixed bool  // see Event.Unsuffixed
+	unsuffixed bool  // its name has no suffix; see Event.Unsuffixed
+	inside     uint8 // it has the id of Parent, in which it was started, and so many have; 0: one of its own
 	Number     int32 // for who uses an Engine; 0 at first
 
-	ran  []run // work for it that was seen of late
-	kind *kind // of a started one
-	work *work // of those that Explainer.Root chose
+	within []*Activity // those of its id that are open, if they are few; see inside
+	ran    []run       // work for it that was seen of late
+	kind   *kind       // of a started one
+	work   *work       // of those that Explainer.Root chose
 }
 
 // outermost returns the activity that a is in, and none other: a itself if it is in none.
@@ -36,7 +39,9 @@ func (a *Activity) outermost() *Activity {
 }
 
 // open reports whether a is running at a time.
-func (a *Activity) openAt(t int64) bool { return !a.Stopped || t < a.Stop }
+func (a *Activity) openAt(t int64) bool {
+	return (!a.Stopped || t < a.Stop) && (a.inside == 0 || a.Parent.openAt(t))
+}
 
 // at returns the innermost activity from a upwards that was running at a time and is not
 // the runtime's own; nil if there is none.
@@ -139,13 +144,46 @@ type activities struct {
 	keep  int64 // ns for which those stopped are known at least
 }
 
-// start adds the activity that e starts.
-func (as *activities) start(e *Event) *Activity {
+// around returns the activity in which e starts one that gets no id of its own, and shows that of its
+// thread: the source has ActivityOptions.Disable, the program chose a related id, or there are a
+// hundred around it. It returns nil of all others. An id that lost a number is that of several.
+func (as *activities) around(e *Event) *Activity {
+	a := as.known(e.Process, &e.ID)
+	if a == nil || !a.Started {
+		return nil
+	}
+	own, ok := as.ids.Decode(e.ID)
+	if !ok || own.HasLost() {
+		return nil
+	}
+	if related, ok := as.ids.Decode(e.Related); ok && related.MayStart(&own) {
+		return nil
+	}
+	return a
+}
+
+// maxWithin is how many activities without an id of their own are known of one that has it, and how
+// many lie in each other. Most of those that are more were never stopped.
+const maxWithin = 64
+
+// start adds the activity that e starts on a thread that works for now.
+func (as *activities) start(e *Event, now *Activity) *Activity {
 	if e.Time-as.since > as.keep {
 		as.forget(e.Time)
 	}
 	a := &Activity{
 		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Start: e.Time, Started: true, Runtime: e.Runtime, unsuffixed: e.Unsuffixed,
+	}
+	if up := as.around(e); up != nil {
+		if a.Parent = up.innermost(now, e.Time); a.Parent.inside == maxWithin {
+			a.Parent = up
+		}
+		a.inside = a.Parent.inside + 1
+		a.Call = e.Call && !(e.Span && a.Parent.inCall(e.Time))
+		if len(up.within) < maxWithin {
+			up.within = append(up.within, a)
+		}
+		return a
 	}
 	own, hasOwn := as.ids.Decode(e.ID)
 	if related, ok := as.ids.Decode(e.Related); !e.Related.IsZero() && !(ok && hasOwn && !related.MayStart(&own)) {
@@ -226,6 +264,34 @@ func (as *activities) prefix(process uint32, id activity.ID) *Activity {
 				}
 			}
 		}
+	}
+	return nil
+}
+
+// innermost returns the activity that a thread works for whose events have the id of a: now, if that is
+// in a without an id of its own, else a.
+func (a *Activity) innermost(now *Activity, t int64) *Activity {
+	if now != nil && now.inside > 0 && now.ID == a.ID && now.Process == a.Process && now.openAt(t) {
+		return now
+	}
+	return a
+}
+
+// stopped returns the activity that e stops: of those of its id the newest that is called so. It
+// returns nil where e found none of its own, and carries the id of another one.
+func (as *activities) stopped(e *Event) *Activity {
+	a := as.find(e.Process, e.ID)
+	if a == nil || !a.Started {
+		return a
+	}
+	for i, in := range slices.Backward(a.within) {
+		if in.isOf(e) {
+			a.within = slices.Delete(a.within, i, i+1)
+			return in
+		}
+	}
+	if a.isOf(e) {
+		return a
 	}
 	return nil
 }

@@ -631,7 +631,7 @@ func (g *Engine) evidence(t *thread, e *Event) {
 		return
 	}
 	id := e.ID
-	if e.Kind == Start {
+	if e.Kind == Start && g.acts.around(e) == nil {
 		id = e.Related
 	}
 	// While the flow changes the id is of the one before, of the one behind, or of none.
@@ -640,7 +640,7 @@ func (g *Engine) evidence(t *thread, e *Event) {
 	}
 	var a *Activity
 	if !id.IsZero() {
-		a = g.acts.find(e.Process, id)
+		a = g.acts.find(e.Process, id).innermost(t.top().flow.activity, e.Time)
 	}
 	if s := t.around(); s != nil && !g.tell(t, s, a, e) {
 		return
@@ -798,15 +798,14 @@ func (g *Engine) change(t *thread, e *Event) {
 		if e.ID.IsZero() {
 			break
 		}
-		a := g.acts.start(e)
+		a := g.acts.start(e, t.top().flow.activity)
 		g.elimination.start(a, e.Text)
 		if g.o.Started != nil {
 			g.o.Started(a)
 		}
 		g.turn(t, a)
 	case Stop:
-		a := g.acts.find(e.Process, e.ID)
-		if a != nil && (!a.Started || a.isOf(e)) { // else it found none of its own
+		if a := g.acts.stopped(e); a != nil {
 			if a.stop(e.Time) && a.kind != nil {
 				a.kind.stop(a)
 			}

@@ -971,7 +971,7 @@ func TestLogJoinsSamplesThatAreAlike(t *testing.T) {
 func TestAnIDThatComesAgainIsTheNewActivity(t *testing.T) {
 	as := activities{keep: horizon}
 	start := func(id byte, name string, at int64) *Activity {
-		return as.start(&Event{Kind: Start, Process: 1, ID: activity.ID{id}, Name: name, Time: at})
+		return as.start(&Event{Kind: Start, Process: 1, ID: activity.ID{id}, Name: name, Time: at}, nil)
 	}
 	old := start(1, "old", 1)
 	require.Same(t, old, as.find(1, old.ID))
@@ -1143,4 +1143,70 @@ func TestAStopWithoutASuffixEndsTheActivityOfItsID(t *testing.T) {
 		a, _, _ := l.workAt(5)
 		assert.Same(t, map[bool]*Activity{true: l.acts[1], false: l.acts[2]}[stops], a, name)
 	}
+}
+
+// A start that gets no id of its own shows that of the activity which it is in, and that one goes on
+// behind it, whatever names their events have.
+func TestAStartWithoutAnIDOfItsOwnLiesInTheActivityOfItsID(t *testing.T) {
+	for name, related := range map[string]activity.ID{"tracking disabled": {}, "a related id of the program": {1, 2, 3}} {
+		for _, stops := range []bool{true, false} {
+			l := newLab(t)
+			item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+			l.add(Event{Kind: Start, ID: l.id(1), Name: "Job"}, item...)                                          // 1
+			l.add(Event{Kind: Sample}, append(item, frameOther)...)                                               // 2
+			l.add(Event{Kind: Start, ID: l.id(1), Related: related, Name: "BeginOff", Unsuffixed: true}, item...) // 3
+			off := l.acts[1]
+			l.add(Event{Kind: Sample}, append(item, frameOther)...)     // 4
+			l.add(Event{ID: l.id(1)}, append(item, frameOther+100)...)  // 5: it tells of both
+			l.add(Event{Kind: Sample}, append(item, frameOther+200)...) // 6
+			if stops {
+				l.add(Event{Kind: Stop, ID: l.id(1), Name: "EndOff", Unsuffixed: true}, item...) // 7
+			} else {
+				l.add(Event{ID: l.id(1)}, item...)
+			}
+			l.add(Event{Kind: Sample}, append(item, frameOther)...)                                         // 8
+			l.add(Event{ID: l.id(1)}, append(item, frameOther)...)                                          // 9
+			l.add(Event{ID: l.id(1), Thread: 2}, frameTop, frameDispatch, frameRun, frameOther)             // 10
+			l.add(Event{Kind: Sample, Thread: 2}, frameTop, frameDispatch, frameRun, frameOther, frameUser) // 11
+			l.add(Event{Kind: Stop, ID: l.id(1), Name: "Job"}, item...)                                     // 12
+			l.add(Event{Kind: Sample}, append(item, frameOther)...)                                         // 13
+			l.add(Event{}, append(item, frameOther)...)                                                     // 14
+			l.g.Finish()
+			job := off.Parent
+			require.NotNil(t, job, name)
+			want := map[int64]*Activity{2: job, 4: off, 6: off, 8: job, 9: job, 12: job, 13: nil}
+			if !stops {
+				want[8], want[9], want[12] = off, off, off
+			}
+			for ms, want := range want {
+				a, known, _ := l.workAt(ms)
+				assert.True(t, known, "%s, stops %v, at %d ms", name, stops, ms)
+				assert.Same(t, want, a.at(ms*1e6-1), "%s, stops %v, at %d ms", name, stops, ms)
+			}
+			assert.Equal(t, stops, off.Stopped)
+			assert.EqualValues(t, 12e6, job.Stop)
+			for _, v := range l.out {
+				if v.Thread == 2 && v.To == 11e6 {
+					assert.Same(t, job, v.Activity, "another thread of the job")
+				}
+			}
+		}
+	}
+}
+
+// Activities that were never stopped and have no id of their own do not make ever longer chains.
+func TestStartsWithoutAnIDOfTheirOwnAreNoEndlessChain(t *testing.T) {
+	l := newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Job"}, frameTop, frameUser)
+	job := l.acts[1]
+	for range 10 * maxWithin {
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Off"}, frameTop, frameUser)
+		depth := 0
+		for a := l.acts[1]; a != job; a = a.Parent {
+			depth++
+		}
+		require.LessOrEqual(t, depth, maxWithin)
+	}
+	assert.LessOrEqual(t, len(job.within), maxWithin)
+	l.g.Finish()
 }
