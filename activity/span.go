@@ -49,6 +49,17 @@ func (c *cursor) int32() int32 {
 	return v
 }
 
+// ReadPayload sets Span, or Key and Label, from the payload of e, whose other fields are set.
+func (e *Event) ReadPayload(payload []byte) {
+	switch {
+	case e.Opcode != Start && e.Opcode != Stop:
+	case e.Provider == BridgeProvider && strings.Contains(e.Name, "Activity"):
+		e.Span, _ = DecodeSpan(payload)
+	default:
+		e.Key, e.Label = DecodeKey(e.Provider, payload)
+	}
+}
+
 // DecodeKey reads the Key and the Label of an Event from the payload of a start or stop
 // event: the number and factory of the log's activities, the connection or request of
 // Kestrel's. They are empty for other events.

@@ -20,7 +20,7 @@ type activities struct {
 	builder  *activity.Builder
 	drawn    spool.Pages[drawnPage]   // by row
 	payloads payloadLog               // what rows do not hold
-	spans    map[string][]profile.Arg // what a bridged activity told, by trace and span id
+	spans    map[string][]profile.Arg // what a bridged activity told, by what spanOf returns
 	procs    []*process               // by activity.Event.Process
 	numbers  map[*process]uint32      // the reverse
 	line     *relay.Line[activityBatch]
@@ -81,7 +81,7 @@ func (a *activities) event(ev *nettrace.Event, now int64, t *thread) bool {
 	}
 	b := a.line.Batch()
 	e := activityEvent{Event: activity.Event{
-		Time: now, Thread: uint64(t.trace.TID), Process: n, Provider: ev.Metadata.Provider, Name: ev.EventName(),
+		Time: now, Thread: uint64(t.trace.TID), Process: n, Provider: ev.Metadata.Provider, Name: cmp.Or(ev.Metadata.Name, ev.EventName()),
 		Opcode: op, ID: activity.ID(ev.ActivityID), Related: activity.ID(ev.RelatedActivityID),
 	}, meta: ev.Metadata, version: ev.Version, from: len(b.payloads)}
 	if op != activity.Info {
@@ -99,8 +99,8 @@ func (a *activities) take(b *activityBatch) error {
 	for i := range b.events {
 		e := &b.events[i]
 		ev := nettrace.Event{Metadata: e.meta, Version: e.version, Payload: b.payloads[e.from:e.to]}
-		if e.Opcode != activity.Info && e.Provider == activity.BridgeProvider && strings.Contains(e.Name, "Activity") {
-			e.Span = a.bridge(&ev, e.Opcode == activity.Stop)
+		if e.ReadPayload(ev.Payload); e.Span != nil {
+			a.details(&ev, e.Span, e.Opcode == activity.Stop)
 		}
 		if row := a.builder.Add(&e.Event); row >= 0 && e.Span == nil {
 			a.keep(&ev, row)
@@ -118,36 +118,25 @@ func (a *activities) close() {
 
 // ofActivity reports whether an event of an EventSource starts or stops an activity.
 func ofActivity(ev *nettrace.Event) bool {
-	if op := activity.Opcode(ev.Opcode); op != activity.Start && op != activity.Stop {
-		return false
-	}
-	name := ev.EventName()
-	return strings.HasSuffix(name, "Start") || strings.HasSuffix(name, "Stop") ||
-		ev.Metadata.Provider == activity.BridgeProvider && strings.Contains(name, "Activity")
+	op := activity.Opcode(ev.Opcode)
+	return op == activity.Start || op == activity.Stop
 }
 
-// bridge reads ActivityStart and ActivityStop of the DiagnosticSource bridge
-// (activity-ids.md section 7.4): a source, a name, and an array of keys and values.
-func (a *activities) bridge(ev *nettrace.Event, stop bool) *activity.Span {
+// details keeps what an event of the DiagnosticSource bridge (activity-ids.md section 7.4) tells of its
+// span beside that: source, name, and an array of keys and values.
+func (a *activities) details(ev *nettrace.Event, s *activity.Span, stop bool) {
 	c := ev.Cursor()
 	str := func() string { return c.UTF16().String() }
-	s := &activity.Span{Source: str(), Name: str()}
+	str()
+	str()
 	if c.Len() < 2 {
-		return s
+		return
 	}
 	var args []profile.Arg
 	n := int(c.U16())
 	for i := 0; i < n && c.Len() > 0; i++ {
 		key, value := str(), str()
 		switch key {
-		case "TraceId":
-			s.TraceID = value
-		case "SpanId":
-			s.SpanID = value
-		case "ParentSpanId":
-			if strings.Trim(value, "0") != "" {
-				s.ParentSpanID = value
-			}
 		case "Kind", "Status", "StatusDescription", "DisplayName", "Events":
 			if value == "" || value == "Unset" || value == "[]" || value == s.Name {
 				continue
@@ -159,10 +148,17 @@ func (a *activities) bridge(ev *nettrace.Event, stop bool) *activity.Span {
 			}
 		}
 	}
-	if key := s.TraceID + s.SpanID; stop || a.spans[key] == nil {
+	if key := spanOf(s); key != "" && (stop || a.spans[key] == nil) {
 		a.spans[key] = args // the Stop knows more
 	}
-	return s
+}
+
+// spanOf returns what tells a span apart from others; empty if nobody asked for it.
+func spanOf(s *activity.Span) string {
+	if s.SpanID == "" {
+		return s.ID
+	}
+	return s.TraceID + s.SpanID
 }
 
 // A drawn is what is kept of a row of the tree beside it. Others are 1 + their rows.
@@ -407,8 +403,12 @@ func (a *activities) slices(tree *activity.Rows, first int32, end int64) func(fu
 				args = append(args, profile.Arg{Key: "end is a guess", Value: true})
 			}
 			if r.Span != nil {
-				args = append(args, profile.Arg{Key: "trace", Value: r.Span.TraceID}, profile.Arg{Key: "span", Value: r.Span.SpanID})
-				for _, d := range a.spans[r.Span.TraceID+r.Span.SpanID] {
+				if r.Span.SpanID != "" {
+					args = append(args, profile.Arg{Key: "trace", Value: r.Span.TraceID}, profile.Arg{Key: "span", Value: r.Span.SpanID})
+				} else if r.Span.ID != "" {
+					args = append(args, profile.Arg{Key: "span", Value: r.Span.ID})
+				}
+				for _, d := range a.spans[spanOf(r.Span)] {
 					args = appendDetail(args, d.Key, d.Value)
 				}
 			} else if x.payload > 0 {

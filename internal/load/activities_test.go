@@ -100,6 +100,7 @@ func TestBridgedDetails(t *testing.T) {
 		}
 		return &nettrace.Event{Metadata: &nettrace.Metadata{}, Payload: b}
 	}
+	span := activity.Span{Source: "Source", Name: "Name", TraceID: "t", SpanID: "s"}
 	ids := []string{"TraceId", "t", "SpanId", "s", "ParentSpanId", "p"}
 	for name, c := range map[string]struct {
 		fields []string
@@ -112,17 +113,69 @@ func TestBridgedDetails(t *testing.T) {
 		"nothing, then a kind": {[]string{"Status", "Unset", "Kind", "Client"}, []profile.Arg{{Key: "Kind", Value: "Client"}}},
 	} {
 		a := &activities{spans: map[string][]profile.Arg{}}
-		span := a.bridge(event(append(ids, c.fields...)...), false)
-		assert.Equal(t, &activity.Span{Source: "Source", Name: "Name", TraceID: "t", SpanID: "s", ParentSpanID: "p"}, span, name)
+		a.details(event(append(ids, c.fields...)...), &span, false)
 		assert.Equal(t, c.want, a.spans["ts"], name)
 	}
 	a := &activities{spans: map[string][]profile.Arg{}}
 	tell := func(kind string, stop bool) []profile.Arg {
-		a.bridge(event(append(ids, "Kind", kind)...), stop)
+		a.details(event(append(ids, "Kind", kind)...), &span, stop)
 		return a.spans["ts"]
 	}
 	assert.Equal(t, "1", tell("1", false)[0].Value)
 	assert.Equal(t, "1", tell("2", false)[0].Value)
 	assert.Equal(t, "3", tell("3", true)[0].Value)
-	assert.Empty(t, a.bridge(event("TraceId", "t", "ParentSpanId", "0000000000000000"), true).ParentSpanID, "zeros are none")
+	a.details(event("Kind", "Client"), &activity.Span{ID: "|a.1."}, true)
+	assert.Len(t, a.spans["|a.1."], 1, "an id that is not of W3C")
+	n := len(a.spans)
+	a.details(event("Kind", "Client"), &activity.Span{}, true)
+	assert.Len(t, a.spans, n, "whose it is, is not told")
+}
+
+// Activities are drawn as `activities` lists them: paired by what their source writes where they
+// have no activity ids, and under the names of what they are.
+func TestActivitiesWithoutIDsAreDrawn(t *testing.T) {
+	l := newLoader(&Options{Tracks: []string{"activities"}})
+	a := newActivities(newTracker(context.Background(), l, nil))
+	a.k.aside.Create = nil
+	th := l.threadOf(1, 1)
+	event := func(now int64, provider, name string, op int, payload []byte) {
+		assert.True(t, a.event(&nettrace.Event{Metadata: &nettrace.Metadata{Provider: provider, EventID: 1, Name: name}, Opcode: op, Payload: payload}, now, th))
+	}
+	texts := func(b []byte, list ...string) []byte {
+		for _, s := range list {
+			for _, u := range utf16.Encode([]rune(s + "\x00")) {
+				b = binary.LittleEndian.AppendUint16(b, u)
+			}
+		}
+		return b
+	}
+	scope := func(id uint32) []byte {
+		return texts(binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(nil, id), 1), "Shop")
+	}
+	span := func(suffix, id string) []byte {
+		return texts(binary.LittleEndian.AppendUint16(texts(nil, "Listener", "Op"+suffix), 1), "ActivityId", id)
+	}
+	const none = "0000000000000000"
+	zeros := func(id string) []byte { // all keys, of a hierarchical id
+		return texts(binary.LittleEndian.AppendUint16(texts(nil, "Source", "Op"), 3), "Id", id, "TraceId", none+none, "SpanId", none)
+	}
+	event(1, activity.LoggingProvider, "ActivityStart", 1, scope(5))
+	event(2, activity.LoggingProvider, "ActivityStart", 1, scope(6))
+	event(3, activity.BridgeProvider, "Activity2Start", 1, span(".Start", "|a.1_"))
+	event(4, activity.BridgeProvider, "Activity2Start", 1, span(".Start", "|a.2_"))
+	event(5, activity.BridgeProvider, "ActivityStart", 1, zeros("|a.3_"))
+	event(6, activity.BridgeProvider, "ActivityStart", 1, zeros("|a.4_"))
+	event(11, activity.LoggingProvider, "ActivityStop", 2, scope(5))
+	event(12, activity.LoggingProvider, "ActivityStop", 2, scope(6))
+	event(13, activity.BridgeProvider, "Activity2Stop", 2, span(".Stop", "|a.1_"))
+	event(14, activity.BridgeProvider, "Activity2Stop", 2, span(".Stop", "|a.2_"))
+	event(15, activity.BridgeProvider, "ActivityStop", 2, zeros("|a.3_"))
+	event(16, activity.BridgeProvider, "ActivityStop", 2, zeros("|a.4_"))
+	a.arrange(20)
+	require.Len(t, a.tracks, 1)
+	var got []string
+	for s := range a.tracks[0].Slices {
+		got = append(got, fmt.Sprintf("%s %d+%d %v", s.Name, s.Start, s.Dur, s.Open))
+	}
+	assert.Equal(t, []string{"Shop 1+10 false", "Shop 2+10 false", "Listener/Op 3+10 false", "Listener/Op 4+10 false", "Source/Op 5+10 false", "Source/Op 6+10 false"}, got)
 }

@@ -2,7 +2,6 @@ package requests
 
 import (
 	"context"
-	"strings"
 
 	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/internal/input"
@@ -58,11 +57,7 @@ func (s *ActivityScanner) Event(ev *nettrace.Event) error {
 	}
 	if op != activity.Info {
 		e.Name = s.name(ev)
-		if m.Provider == activity.BridgeProvider && strings.Contains(e.Name, "Activity") {
-			e.Span, _ = activity.DecodeSpan(ev.Payload)
-		} else {
-			e.Key, e.Label = activity.DecodeKey(m.Provider, ev.Payload)
-		}
+		e.ReadPayload(ev.Payload)
 	}
 	s.builder.Add(&e)
 	return nil
