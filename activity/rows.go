@@ -68,7 +68,7 @@ const (
 	rowPaired     // by what the payloads say, or by nothing
 	rowReplaced   // another Start took its place
 	rowStopThread // stopThread is known
-	rowUntracked  // its id is that of the activity around it
+	rowUntracked  // it lies in another activity, and has no id of its own
 	rowStatus     = 8
 	rowBy         = 12
 )
@@ -178,6 +178,7 @@ func (t *Rows) replaced(i int32, at int64) {
 func (t *Rows) keep(open *bitSet) {
 	var kept bitSet
 	names, spans := map[int32]string{}, map[int32]*Span{}
+	moved := map[int32]int32{} // rows of spans, which are all that others lie in
 	to := int32(0)
 	for i := range int32(t.n) {
 		if !t.has(i, rowPaired) {
@@ -186,11 +187,15 @@ func (t *Rows) keep(open *bitSet) {
 		kept.set(to, open.has(i))
 		r, flags, more := t.change(to)
 		*r, *flags, *more = *t.at(i), t.flags(i), *t.more(i)
+		if r.parent > 0 {
+			r.parent = 1 + moved[r.parent-1]
+			more.above = r.parent
+		}
 		if s, ok := t.names[i]; ok {
 			names[to] = s
 		}
 		if s, ok := t.spans[i]; ok {
-			spans[to] = s
+			spans[to], moved[i] = s, to
 		}
 		to++
 		t.trim(i)

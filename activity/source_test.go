@@ -179,3 +179,48 @@ func TestDecodeSpanCut(t *testing.T) {
 	_, ok := activity.DecodeSpan(whole)
 	assert.True(t, ok)
 }
+
+// Without activity ids a span lies in the one that it names as its parent, whatever other events
+// there are, and does not end with that.
+func TestSpansWithoutIDsHaveParents(t *testing.T) {
+	b := activity.NewBuilder(nil)
+	at := int64(0)
+	span := func(op activity.Opcode, id, parent string) {
+		at++
+		e := activity.Event{Time: at, Thread: 1, Process: 7, Provider: activity.BridgeProvider, Name: "ActivityStart", Opcode: op,
+			Span: &activity.Span{Source: "S", Name: id, TraceID: "5f", SpanID: id, ParentSpanID: parent}}
+		if op == activity.Stop {
+			e.Name = "ActivityStop"
+		}
+		b.Add(&e)
+	}
+	dropped := func() {
+		b.Add(&activity.Event{Time: at, Thread: 1, Process: 7, Provider: "P", Name: "WorkStart", Opcode: activity.Start})
+	}
+	dropped()
+	span(activity.Start, "a", "")
+	dropped()
+	span(activity.Start, "b", "a")
+	dropped()
+	span(activity.Start, "c", "b")
+	span(activity.Start, "d", "b")
+	span(activity.Start, "remote", "elsewhere")
+	span(activity.Stop, "d", "b")
+	span(activity.Stop, "b", "a")
+	span(activity.Start, "late", "b")
+	span(activity.Start, "e", "a")
+	span(activity.Stop, "a", "")
+	type row struct {
+		name   string
+		parent int
+		status activity.Status
+	}
+	var got []row
+	for _, r := range b.Finish().Rows {
+		got = append(got, row{r.Name, r.Parent, r.Status})
+	}
+	assert.Equal(t, []row{
+		{"S/a", -1, activity.OK}, {"S/b", 0, activity.OK}, {"S/c", 1, activity.Unfinished}, {"S/d", 1, activity.OK},
+		{"S/remote", -1, activity.Unfinished}, {"S/late", -1, activity.Unfinished}, {"S/e", 0, activity.Unfinished},
+	}, got)
+}

@@ -426,6 +426,11 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 		// How ids of the process are to be read may be known later only.
 		lossy, _ := Decode(e.ID, true)
 		b.orphans = b.orphans || max(own.n, lossy.n) > 1
+	case e.Span != nil && e.Span.ParentSpanID != "":
+		// The tracker is off, but a span says itself what it is in.
+		if r, ok := b.spans[spanKey{identity, e.Span.TraceID, e.Span.ParentSpanID}]; ok {
+			parent, inside = r, true
+		}
 	}
 	switch {
 	case hasID:
@@ -697,7 +702,7 @@ func (b *Builder) FinishRows() *Rows {
 	}
 	if !t.HasIDs && !b.opts.PairByThread {
 		// Nothing but the thread could pair these (section 7.2): no rows is right,
-		// wrong durations are not. The others have no parents, so none is lost.
+		// wrong durations are not. The others have no parents but spans, so none is lost.
 		t.keep(&open)
 	}
 	if orphans {

@@ -45,7 +45,9 @@ func AppendActivity(b []byte, t *activity.Rows, i int, r *activity.Row, why Acti
 		}
 	}
 	if r.Parent >= 0 {
-		o.id("parent", t.ID(r.Parent))
+		if id := t.ID(r.Parent); !id.IsZero() {
+			o.id("parent", id)
+		}
 		o.int("parent_row", int64(r.Parent))
 	}
 	if r.HasStart {

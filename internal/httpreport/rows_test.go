@@ -74,3 +74,17 @@ func TestLinkedBy(t *testing.T) {
 		assert.Contains(t, out.String(), `"told_by":"bridge"`)
 	}
 }
+
+// A parent without an activity id has a row, and no id that is all zeros.
+func TestActivityInASpanWithoutAnID(t *testing.T) {
+	b := activity.NewBuilder(nil)
+	for i, id := range []string{"a", "b"} {
+		b.Add(&activity.Event{Time: int64(1 + i), Thread: 1, Process: 7, Provider: activity.BridgeProvider, Name: "ActivityStart", Opcode: activity.Start,
+			Span: &activity.Span{Source: "S", Name: id, TraceID: "5f", SpanID: id, ParentSpanID: []string{"", "a"}[i]}})
+	}
+	var out bytes.Buffer
+	require.NoError(t, ActivitiesNDJSON(&out, b.FinishRows(), nil, nil))
+	assert.Equal(t, `{"row":0,"provider":"Microsoft-Diagnostics-DiagnosticSource","name":"S/a","start_ms":0.000001,"status":"unfinished","start_tid":1,"trace_id":"5f","span_id":"a","pid":7}
+{"row":1,"provider":"Microsoft-Diagnostics-DiagnosticSource","name":"S/b","parent_row":0,"start_ms":0.000002,"status":"unfinished","start_tid":1,"trace_id":"5f","span_id":"b","parent_span_id":"a","pid":7}
+`, out.String())
+}
