@@ -224,3 +224,31 @@ func TestSpansWithoutIDsHaveParents(t *testing.T) {
 		{"S/remote", -1, activity.Unfinished}, {"S/late", -1, activity.Unfinished}, {"S/e", 0, activity.Unfinished},
 	}, got)
 }
+
+// Spans whose ids nobody asked for are like other events without ids: counted under their own names,
+// and rows where pairing by thread is asked for.
+func TestSpansOfWhichNothingTells(t *testing.T) {
+	build := func(o *activity.Options) *activity.Tree {
+		b := activity.NewBuilder(o)
+		for i, e := range []struct {
+			event string
+			op    activity.Opcode
+			name  string
+		}{{"ActivityStart", activity.Start, "Outer"}, {"ActivityStart", activity.Start, "Inner"}, {"ActivityStop", activity.Stop, "Outer"}, {"ActivityStop", activity.Stop, "Inner"}} {
+			b.Add(&activity.Event{Time: int64(i), Thread: 1, Process: 7, Provider: activity.BridgeProvider, Name: e.event, Opcode: e.op,
+				Span: &activity.Span{Source: "S", Name: e.name}})
+		}
+		return b.Finish()
+	}
+	tree := build(nil)
+	assert.Empty(t, tree.Rows)
+	assert.Equal(t, []activity.Count{
+		{Provider: activity.BridgeProvider, Name: "S/Outer", Starts: 1, Stops: 1}, {Provider: activity.BridgeProvider, Name: "S/Inner", Starts: 1, Stops: 1},
+	}, tree.WithoutID)
+	tree = build(&activity.Options{PairByThread: true})
+	require.Len(t, tree.Rows, 2)
+	for i, name := range []string{"S/Outer", "S/Inner"} {
+		r := &tree.Rows[i]
+		assert.Equal(t, []any{name, activity.OK, int64(i), int64(i + 2), true}, []any{r.Name, r.Status, r.Start, r.Stop, r.Guess})
+	}
+}

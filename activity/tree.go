@@ -254,6 +254,9 @@ func (b *Builder) Add(e *Event) int {
 		return -1
 	}
 	name, suffixed := bareName(e.Name, e.Opcode)
+	if e.Span != nil && !hasID && !e.paired() {
+		name = e.label() // nobody asked for ids: what it is called is all that tells it from others
+	}
 	identity := b.identity(identityKey{e.Provider, name})
 	if e.Opcode == Start {
 		if !suffixed {
@@ -479,7 +482,7 @@ func (e *Event) key() string {
 }
 
 // paired reports whether the payload of e tells it apart from others of its kind.
-func (e *Event) paired() bool { return e.Span != nil || e.Key != "" }
+func (e *Event) paired() bool { return e.Span != nil && e.Span.SpanID != "" || e.key() != "" }
 
 // label names the row of e if it is not the event that does.
 func (e *Event) label() string {
