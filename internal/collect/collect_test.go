@@ -19,8 +19,10 @@ func TestLine(t *testing.T) {
 		`dotnet-trace collect -p PID --profile gc-verbose --providers "A:0xFFFFFFFFFFFFFFFF:4,` + ActivityIDs + `"`: {
 			Profiles: []string{"gc-verbose"}, Providers: []string{All("A"), ActivityIDs},
 		},
-		`dotnet-trace collect -p PID --providers "Bridge:0x3:5:Specs=[AS]*"`:        {Providers: []string{`Bridge:0x3:5:Specs=[AS]*`}},
-		`dotnet-trace collect -p PID --providers 'Bridge:0x3:5:Specs=\"a=b;c\nd\"'`: {Providers: []string{`Bridge:0x3:5:Specs="a=b;c\nd"`}},
+		// Without a specification the bridge tells of no span.
+		`dotnet-trace collect -p PID --providers "Microsoft-Diagnostics-DiagnosticSource:0x3:5:FilterAndPayloadSpecs=[AS]*"`: {Providers: []string{All("Microsoft-Diagnostics-DiagnosticSource")}},
+		`dotnet-trace collect -p PID --providers "Bridge:0x3:5:Specs=[AS]*"`:                                                 {Providers: []string{`Bridge:0x3:5:Specs=[AS]*`}},
+		`dotnet-trace collect -p PID --providers 'Bridge:0x3:5:Specs=\"a=b;c\nd\"'`:                                          {Providers: []string{`Bridge:0x3:5:Specs="a=b;c\nd"`}},
 	} {
 		assert.Equal(t, want, line.String())
 	}

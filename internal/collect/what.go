@@ -9,8 +9,19 @@ const RuntimeCounters = "System.Runtime:0:1:EventCounterIntervalSec=1"
 const runtime = "Microsoft-Windows-DotNETRuntime"
 
 // All is a provider with all keywords. They are spelled out, as .NET 5 to 7 drop events where a
-// mask has no bit in common with those of the event (http-events.md section 2).
-func All(provider string) string { return provider + ":0xFFFFFFFFFFFFFFFF:4" }
+// mask has no bit in common with those of the event (http-events.md section 2). That of the bridge is
+// for the spans of all sources: without a specification it tells of none.
+func All(provider string) string {
+	if provider == bridge {
+		return Spans
+	}
+	return provider + ":0xFFFFFFFFFFFFFFFF:4"
+}
+
+const bridge = "Microsoft-Diagnostics-DiagnosticSource"
+
+// Spans records System.Diagnostics.Activity of all ActivitySources.
+const Spans = bridge + ":0x3:5:FilterAndPayloadSpecs=[AS]*"
 
 // What records the things that commands report on.
 var (

@@ -19,7 +19,7 @@ func TestOverall(t *testing.T) {
 		"dropped":        {State: Bad, Share: 92.42, Text: "92.4 % of the frames have no name; 68.1 % of all events were lost"},
 		"http-cpu":       {State: Good, Text: "CPU stacks, HTTP requests can be used as they are"},
 		"recursion":      {State: Partly, Share: 45.81, Text: "45.8 % of the CPU stacks are cut, a repair restores 71.7 % of them"},
-		"net6-notpl":     {State: Partly, Text: "only methods compiled while recording have names; requests have no activity ids"},
+		"net6-notpl":     {State: Partly, Text: "only methods compiled while recording have names; requests have no activity ids; some activities have no ids, and cannot be paired"},
 		"net31-log4":     {State: Partly, Text: "only methods compiled while recording have names; some activities have no ids, and cannot be paired"},
 		"v6-machine":     {State: Partly, Share: 47.23, Text: "47.2 % of the CPU stacks are cut, a repair restores 15.5 % of them; 18.1 % of the frames have no name"},
 		"requests-short": {State: Good, Text: "CPU stacks, HTTP requests, activities can be used as they are"},

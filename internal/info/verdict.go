@@ -338,8 +338,7 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 	for _, t := range g.tallies {
 		if t != nil && t.starts > 0 && ofApplication(t.meta.Provider) {
 			of[t.meta.Provider] += t.starts
-			// Spans have ids of their own.
-			linked = linked || t.linked || t.meta.Provider == activity.BridgeProvider
+			linked = linked || t.linked
 		}
 	}
 	for _, p := range g.f.Providers {
@@ -347,7 +346,9 @@ func (g *nettraceReader) activityVerdict() (Verdict, bool) {
 			starts += n
 			names = append(names, p.Name)
 			providers = append(providers, collect.All(p.Name))
-			if p.Name != activity.LoggingProvider { // whose events have ids of their own as well
+			switch p.Name {
+			case activity.LoggingProvider, activity.KestrelProvider, activity.BridgeProvider: // whose events have ids of their own
+			default:
 				unlinked += n
 				without = append(without, p.Name)
 			}

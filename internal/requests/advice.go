@@ -186,7 +186,7 @@ func line(pid int, sides Sides) *collect.Line {
 	}
 	providers = append(providers, collect.ActivityIDs)
 	if sides == Client|Server {
-		providers = append(providers, httpphases.ProviderBridge+`:0x3:5:FilterAndPayloadSpecs=[AS]*`)
+		providers = append(providers, collect.Spans)
 	}
 	return &collect.Line{PID: pid, Providers: providers}
 }
