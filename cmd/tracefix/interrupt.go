@@ -24,6 +24,10 @@ const (
 	endless       = time.Duration(1<<63 - 1)
 )
 
+// oneSignal is how far apart two signals may be that are one: timeout(1) sends its own to the command
+// and then to the group that both are in. Nobody presses Ctrl+C twice as fast.
+const oneSignal = 100 * time.Millisecond
+
 // An ending is how the process comes to its end.
 type ending struct {
 	told     chan os.Signal
@@ -64,13 +68,19 @@ func (e *ending) watch(run func() int) int {
 		return c
 	case <-e.told:
 	}
+	first := time.Now()
 	e.cancel()
-	select {
-	case c := <-code:
-		output.Abandon() // of steps that have not noticed yet
-		return c
-	case <-e.told:
-	case <-time.After(time.Duration(e.patience.Load())):
+	patience := time.After(time.Duration(e.patience.Load()))
+	for again := true; again; {
+		select {
+		case c := <-code:
+			output.Abandon() // of steps that have not noticed yet
+			return c
+		case <-e.told:
+			again = time.Since(first) < oneSignal
+		case <-patience:
+			again = false
+		}
 	}
 	output.Abandon()
 	fmt.Fprintln(os.Stderr, clearLine(os.Stderr)+interruptedText)

@@ -171,8 +171,6 @@ func skipIgnored(t *testing.T, sig os.Signal) {
 // TestSnoopEnds: a signal is how a recording ends. The proxy's socket goes with it, since
 // tools would take it for that of the process.
 func TestSnoopEnds(t *testing.T) {
-	self, err := os.Executable()
-	require.NoError(t, err)
 	for _, c := range []struct {
 		sig  syscall.Signal
 		said string
@@ -183,24 +181,7 @@ func TestSnoopEnds(t *testing.T) {
 		{syscall.SIGHUP, "DOTNET_IPC_V1", "1 connection, 13 bytes; `tracefix ipc out.rec` tells what was said\n"},
 	} {
 		skipIgnored(t, c.sig)
-		dir, err := os.MkdirTemp("", "s") // a socket's name is short
-		require.NoError(t, err)
-		defer os.RemoveAll(dir)
-		l, err := net.Listen("unix", filepath.Join(dir, "port.sock"))
-		require.NoError(t, err)
-		defer l.Close()
-		cmd := exec.Command(self)
-		cmd.Args = []string{"tracefix", "snoop", "-o", "out.rec", "port.sock"}
-		cmd.Dir = dir
-		out, err := cmd.StderrPipe()
-		require.NoError(t, err)
-		require.NoError(t, cmd.Start())
-		timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
-		defer timer.Stop()
-		stderr := bufio.NewReader(out)
-		line, err := stderr.ReadString('\n')
-		require.NoError(t, err)
-		require.Equal(t, "port.sock.snoop stands for port.sock.\n", line)
+		dir, l, cmd, stderr := snooping(t)
 		tool, err := net.Dial("unix", filepath.Join(dir, "port.sock.snoop"))
 		require.NoError(t, err)
 		defer tool.Close()
@@ -224,6 +205,57 @@ func TestSnoopEnds(t *testing.T) {
 		}
 		assert.Equal(t, []string{"out.rec", "port.sock"}, names, c.sig)
 	}
+}
+
+// snooping starts tracefix snoop in front of port.sock in a new folder, where l listens.
+func snooping(t *testing.T) (dir string, l *net.UnixListener, cmd *exec.Cmd, stderr *bufio.Reader) {
+	self, err := os.Executable()
+	require.NoError(t, err)
+	dir, err = os.MkdirTemp("", "s") // a socket's name is short
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	l, err = net.ListenUnix("unix", &net.UnixAddr{Name: filepath.Join(dir, "port.sock"), Net: "unix"})
+	require.NoError(t, err)
+	t.Cleanup(func() { l.Close() })
+	cmd = exec.Command(self)
+	cmd.Args = []string{"tracefix", "snoop", "-o", "out.rec", "port.sock"}
+	cmd.Dir = dir
+	out, err := cmd.StderrPipe()
+	require.NoError(t, err)
+	require.NoError(t, cmd.Start())
+	timer := time.AfterFunc(30*time.Second, func() { cmd.Process.Kill() })
+	t.Cleanup(func() { timer.Stop() })
+	stderr = bufio.NewReader(out)
+	line, err := stderr.ReadString('\n')
+	require.NoError(t, err)
+	require.Equal(t, "port.sock.snoop stands for port.sock.\n", line)
+	return dir, l, cmd, stderr
+}
+
+// TestSnoopEndedTwice: timeout(1) sends its signal to the command and to its group, so that it comes
+// twice at once. That is no reason to drop a recording.
+func TestSnoopEndedTwice(t *testing.T) {
+	skipIgnored(t, syscall.SIGTERM)
+	dir, l, cmd, stderr := snooping(t)
+	tool, err := net.Dial("unix", filepath.Join(dir, "port.sock.snoop"))
+	require.NoError(t, err)
+	defer tool.Close()
+	_, err = tool.Write([]byte("DOTNET_IPC_V1"))
+	require.NoError(t, err)
+	runtime, err := l.Accept()
+	require.NoError(t, err)
+	defer runtime.Close()
+	_, err = io.ReadFull(runtime, make([]byte, 13))
+	require.NoError(t, err)
+	for range 20 { // those that come while one waits are one
+		require.NoError(t, cmd.Process.Signal(syscall.SIGTERM))
+		time.Sleep(time.Millisecond / 10)
+	}
+	rest, err := io.ReadAll(stderr)
+	require.NoError(t, err)
+	assert.NoError(t, cmd.Wait())
+	assert.Contains(t, string(rest), "out.rec: 1 connection, 13 bytes; ")
+	assert.FileExists(t, filepath.Join(dir, "out.rec"))
 }
 
 // TestInterruptedOutput: what went to standard output before a signal is a part, and
