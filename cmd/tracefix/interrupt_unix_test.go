@@ -258,6 +258,19 @@ func TestSnoopEndedTwice(t *testing.T) {
 	assert.FileExists(t, filepath.Join(dir, "out.rec"))
 }
 
+// TestSnoopEndsWithItsSocket: the process behind a path has no number that could be asked for.
+func TestSnoopEndsWithItsSocket(t *testing.T) {
+	for _, unlinked := range []bool{true, false} { // a process that is killed leaves its socket behind
+		_, l, cmd, stderr := snooping(t)
+		l.SetUnlinkOnClose(unlinked)
+		require.NoError(t, l.Close())
+		rest, err := io.ReadAll(stderr)
+		require.NoError(t, err)
+		assert.NoError(t, cmd.Wait())
+		assert.Contains(t, string(rest), "out.rec: 0 connections, 0 bytes; ", unlinked)
+	}
+}
+
 // TestInterruptedOutput: what went to standard output before a signal is a part, and
 // nobody says that there was none.
 func TestInterruptedOutput(t *testing.T) {

@@ -66,19 +66,21 @@ func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		ctx, cancel = context.WithTimeout(ctx, c.Duration)
 		defer cancel()
 	}
+	ended := proxy.Deserted // a path may lead into a container, whose processes have no number here
 	if pid > 0 {
-		over, stop := context.WithCancel(ctx)
-		defer stop()
-		go func() {
-			for over.Err() == nil && ipc.Alive(pid) {
-				select {
-				case <-over.Done():
-				case <-time.After(time.Second / 4):
-				}
-			}
-			proxy.Close() // what was said until then is still read
-		}()
+		ended = func() bool { return !ipc.Alive(pid) }
 	}
+	over, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		for over.Err() == nil && !ended() {
+			select {
+			case <-over.Done():
+			case <-time.After(time.Second / 4):
+			}
+		}
+		proxy.Close() // what was said until then is still read
+	}()
 	st, err := proxy.Serve(ctx, out)
 	if err != nil {
 		return err

@@ -115,6 +115,12 @@ func listens(path string) error {
 	return err
 }
 
+// Deserted reports whether nobody listens any more where the process did.
+func (p *Proxy) Deserted() bool {
+	err := listens(p.target)
+	return errors.Is(err, syscall.ECONNREFUSED) || errors.Is(err, syscall.ENOENT)
+}
+
 // connect connects with the server of a process.
 func connect(ctx context.Context, target string) (net.Conn, error) {
 	var d net.Dialer

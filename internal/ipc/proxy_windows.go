@@ -72,6 +72,13 @@ func Listen(target, path string) (*Proxy, error) {
 	return &Proxy{Path: path, target: target, listener: l, close: sync.OnceValue(l.Close)}, nil
 }
 
+// Deserted reports whether nobody listens any more where the process did. Only to who opens it would
+// a pipe tell that, but the name of a runtime's own has the id of its process.
+func (p *Proxy) Deserted() bool {
+	pid, err := strconv.Atoi(strings.TrimPrefix(p.target, pipes+"dotnet-diagnostic-"))
+	return err == nil && !Alive(pid)
+}
+
 // connect connects with the server of a process.
 func connect(ctx context.Context, target string) (net.Conn, error) {
 	return winio.DialPipeContext(ctx, target)
