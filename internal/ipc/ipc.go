@@ -521,6 +521,10 @@ func messageSize(b []byte) int {
 
 // advertisement takes the runtime's call to a tool that waits.
 func (d *decoder) advertisement(c *conn, s *stream) (int, error) {
+	if s.dir == ToRuntime && !c.mixed && c.request == nil {
+		// The proxy stood before a tool, and the runtime is who connected.
+		c.streams[0].dir, c.streams[1].dir = ToTool, ToRuntime
+	}
 	it := d.item(c, s, "advertise", min(len(s.buf), advertSize))
 	it.Direction, it.Name = ToTool, "advertise"
 	decodeAdvertise(it, s.buf)

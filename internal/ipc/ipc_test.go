@@ -219,6 +219,25 @@ func TestReverse(t *testing.T) {
 	assert.Contains(t, out.String(), "PATH=/usr/bin")
 }
 
+// TestReverseFromTheRuntime decodes what a proxy before a tool that waits records: there it is the
+// runtime that connects, and says first who it is.
+func TestReverseFromTheRuntime(t *testing.T) {
+	b := content(t, "../../testdata/ipc/reverse.rec.zst")
+	want, traces, _ := read(t, bytes.NewReader(b))
+	calls := map[int]bool{}
+	for _, it := range want {
+		calls[it.Conn] = calls[it.Conn] || it.Kind == "advertise"
+	}
+	for at := 0; at < len(b); at += frameHeader + int(binary.LittleEndian.Uint32(b[at+13:])) {
+		if calls[int(binary.LittleEndian.Uint32(b[at+1:]))] {
+			b[at] ^= 'c' ^ 's'
+		}
+	}
+	items, swapped, _ := read(t, bytes.NewReader(b))
+	assert.Equal(t, want, items)
+	assert.Equal(t, traces, swapped)
+}
+
 // TestLate takes the requests out of a recording, as if it had begun after them: what is a
 // trace shows in its first bytes, which may come in pieces.
 func TestLate(t *testing.T) {
