@@ -29,6 +29,9 @@ func (*SnoopCmd) Help() string {
 // Run relays and records until it is told to end, or the process is over.
 func (c *SnoopCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	beInNoHurry(ctx, endless) // a signal is how a recording ends
+	if c.Duration < 0 {
+		return usage(fmt.Errorf("--duration %s: a recording takes some time; leave it out to record until Ctrl+C", c.Duration))
+	}
 	target, name, pid := c.Target, "socket", 0
 	if n, err := strconv.Atoi(c.Target); err == nil && n > 0 {
 		pid, name = n, c.Target
