@@ -133,7 +133,12 @@ func (f *Folder) trace(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	switch f.kind(name, info) {
 	case "":
-		http.NotFound(w, r)
+		if !documents[strings.ToLower(path.Ext(name))] {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		f.made(w, r, name, info)
 		return
 	case pageKind:
 		f.made(w, r, name, info)
@@ -168,7 +173,13 @@ func (f *Folder) trace(w http.ResponseWriter, r *http.Request, name string) {
 // pageKind is the kind of files that are pages themselves: the overview of a batch and what it wrote.
 const pageKind = "page"
 
-// made sends a page that lies in the folder. Its scripts have an origin of their own, and reach nothing.
+// documents are how the names of what a batch wrote end where that is no trace and no page, such as the
+// requests of one: its overview leads to them. They are shown as text.
+var documents = map[string]bool{
+	".ndjson": true, ".jsonl": true, ".json": true, ".har": true, ".csv": true, ".prom": true, ".openmetrics": true, ".md": true, ".txt": true, ".text": true,
+}
+
+// made sends a page or document that lies in the folder. Its scripts have an origin of their own, and reach nothing.
 func (f *Folder) made(w http.ResponseWriter, r *http.Request, name string, info fs.FileInfo) {
 	w.Header().Set("Content-Security-Policy", "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data: blob:")
 	page, err := f.root.Open(filepath.FromSlash(name))

@@ -22,7 +22,8 @@ func TestServesFolder(t *testing.T) {
 	}
 	write(filepath.Join(dir, "a b.nettrace"), "one")
 	write(filepath.Join(dir, "sub", "c&i.json.gz"), "two")
-	write(filepath.Join(dir, "notes.txt"), "no trace")
+	write(filepath.Join(dir, "notes.doc"), "no trace")
+	write(filepath.Join(dir, "a.http.ndjson"), "no trace")
 	write(filepath.Join(dir, "bad.nettrace"), "broken")
 	write(filepath.Join(dir, "profile.pb"), "four")
 	write(filepath.Join(dir, "batch-report.html"), "<p>overview")
@@ -79,7 +80,7 @@ func TestServesFolder(t *testing.T) {
 	assert.Equal(t, 200, code)
 	assert.Contains(t, list, `a%20b.nettrace">a b.nettrace</a>`)
 	assert.Contains(t, list, `sub/c&amp;i.json.gz">sub/c&amp;i.json.gz</a>`)
-	for _, gone := range []string{"notes.txt", "secret", "link.nettrace"} {
+	for _, gone := range []string{"notes.doc", "a.http.ndjson", "secret", "link.nettrace"} {
 		assert.NotContains(t, list, gone)
 	}
 	code, page := get("a%20b.nettrace")
@@ -94,6 +95,14 @@ func TestServesFolder(t *testing.T) {
 	code, page = get("sub/index.html")
 	assert.Equal(t, 200, code)
 	assert.Equal(t, "<p>index", page, "and not a list of the folder")
+	text, err := http.Get(base + "a.http.ndjson") // to which the overview of --do http leads
+	require.NoError(t, err)
+	text.Body.Close()
+	assert.Equal(t, 200, text.StatusCode)
+	assert.Equal(t, "text/plain; charset=utf-8", text.Header.Get("Content-Type"))
+	assert.Contains(t, text.Header.Get("Content-Security-Policy"), "sandbox")
+	_, page = get("a.http.ndjson")
+	assert.Equal(t, "no trace", page)
 	code, page = get("bad.nettrace")
 	assert.Equal(t, http.StatusUnprocessableEntity, code)
 	assert.Contains(t, page, "no trace")
@@ -103,7 +112,7 @@ func TestServesFolder(t *testing.T) {
 	_, list = get("")
 	assert.Contains(t, list, "new.nettrace")
 
-	refused := map[string]string{"notes.txt": "no trace's name", "../" + filepath.Base(outside) + "/secret.nettrace": "above", "%2e%2e/secret.nettrace": "above, escaped", "sub": "a folder"}
+	refused := map[string]string{"notes.doc": "no trace's name", "../" + filepath.Base(outside) + "/secret.nettrace": "above", "%2e%2e/secret.nettrace": "above, escaped", "sub": "a folder"}
 	if linked {
 		refused["link.nettrace"], refused["out/secret.nettrace"] = "a link out", "through a link out"
 	}
@@ -116,7 +125,7 @@ func TestServesFolder(t *testing.T) {
 	assert.Equal(t, 404, code, "without the token")
 	code, _ = ask("GET", "http://"+f.host+"/"+strings.Repeat("A", len(f.token))+"/", "")
 	assert.Equal(t, 404, code, "with another token")
-	for _, name := range []string{"", "a%20b.nettrace", "batch-report.html", "bad.nettrace", "notes.txt"} {
+	for _, name := range []string{"", "a%20b.nettrace", "batch-report.html", "bad.nettrace", "notes.doc"} {
 		wanted, _ := get(name)
 		code, body := ask("HEAD", base+name, "")
 		assert.Equal(t, wanted, code, "HEAD of %q is answered as GET", name)
