@@ -122,11 +122,12 @@ func (f *Folder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // trace makes the page of a trace and sends it.
 func (f *Folder) trace(w http.ResponseWriter, r *http.Request, name string) {
-	if !fs.ValidPath(name) {
+	file := filepath.FromSlash(name) // which need not be UTF-8, as fs.ValidPath has it
+	if !filepath.IsLocal(file) || filepath.ToSlash(filepath.Clean(file)) != name {
 		http.NotFound(w, r)
 		return
 	}
-	info, err := f.root.Stat(filepath.FromSlash(name)) // an error if it leads out of the folder
+	info, err := f.root.Stat(file) // an error if it leads out of the folder
 	if err != nil || !info.Mode().IsRegular() {
 		http.NotFound(w, r)
 		return
@@ -156,7 +157,7 @@ func (f *Folder) trace(w http.ResponseWriter, r *http.Request, name string) {
 	}
 	defer os.RemoveAll(temp)
 	out := filepath.Join(temp, "page.html")
-	file := filepath.Join(f.dir, filepath.FromSlash(name))
+	file = filepath.Join(f.dir, file)
 	if r.URL.Query().Get("page") == "requests" {
 		err = f.pages.Requests(r.Context(), file, "./"+url.PathEscape(path.Base(name)), out)
 	} else {

@@ -107,12 +107,20 @@ func TestServesFolder(t *testing.T) {
 	assert.Equal(t, http.StatusUnprocessableEntity, code)
 	assert.Contains(t, page, "no trace")
 
+	// A name in another encoding, where the file system takes it.
+	if os.WriteFile(filepath.Join(dir, "latin\xe9.nettrace"), []byte("five"), 0o600) == nil {
+		if _, list = get(""); strings.Contains(list, "latin%E9.nettrace") {
+			_, page = get("latin%E9.nettrace")
+			assert.Equal(t, "page of five", page)
+		}
+	}
+
 	// A batch fills the folder.
 	write(filepath.Join(dir, "new.nettrace"), "three")
 	_, list = get("")
 	assert.Contains(t, list, "new.nettrace")
 
-	refused := map[string]string{"notes.doc": "no trace's name", "../" + filepath.Base(outside) + "/secret.nettrace": "above", "%2e%2e/secret.nettrace": "above, escaped", "sub": "a folder"}
+	refused := map[string]string{"notes.doc": "no trace's name", "../" + filepath.Base(outside) + "/secret.nettrace": "above", "%2e%2e/secret.nettrace": "above, escaped", "sub": "a folder", "./a%20b.nettrace": "another way", "sub/../a%20b.nettrace": "another way"}
 	if linked {
 		refused["link.nettrace"], refused["out/secret.nettrace"] = "a link out", "through a link out"
 	}
