@@ -195,43 +195,46 @@ func (w *walker) archive(k archiveKind, s source, name string, in folder, depth 
 	return w.tar(k, s, name, in, depth)
 }
 
-// seekable gives s as something that can be read anywhere: a copy, if it cannot itself.
-func (w *walker) seekable(s source) (io.ReaderAt, int64, func(), error) {
+// seekable gives s as something that can be read anywhere: a copy, if it cannot itself. Where s breaks
+// off, or ends with another checksum than it should, the copy is of what came, and cut says why.
+func (w *walker) seekable(s source) (at io.ReaderAt, size int64, drop func(), cut, err error) {
 	if s.file != nil {
 		f, err := os.Open(s.file.Name())
-		return f, s.stored, func() { f.Close() }, err
+		return f, s.stored, func() { f.Close() }, nil, err
 	}
 	if s.object != nil {
-		return s.object, s.stored, s.object.close, nil
+		return s.object, s.stored, s.object.close, nil, nil
 	}
 	r := s.stream
 	if s.open != nil {
 		o, err := s.open()
 		if err != nil {
-			return nil, 0, nil, err
+			return nil, 0, nil, nil, err
 		}
 		defer o.Close()
 		r = o
 	}
 	f, err := os.CreateTemp(w.temp, "archive-*")
 	if err != nil {
-		return nil, 0, nil, inTemp(w.temp, err)
+		return nil, 0, nil, nil, inTemp(w.temp, err)
 	}
-	drop := func() { f.Close(); os.Remove(f.Name()) }
+	drop = func() { f.Close(); os.Remove(f.Name()) }
 	to := &writeErr{w: f}
 	n, err := io.Copy(to, &ctxReader{w.ctx, r})
-	if to.err != nil {
+	switch {
+	case to.err != nil:
 		err = inTemp(w.temp, to.err)
+	case err == nil, errors.Is(err, input.ErrZipDirectory):
+		return f, n, drop, nil, nil
+	case n > 0 && w.ctx.Err() == nil && !ofStores(err) && !errors.Is(err, input.ErrTooLarge):
+		return f, n, drop, err, nil
 	}
-	if err != nil && !errors.Is(err, input.ErrZipDirectory) {
-		drop()
-		return nil, 0, nil, err
-	}
-	return f, n, drop, nil
+	drop()
+	return nil, 0, nil, nil, err
 }
 
 func (w *walker) zip(s source, name string, in folder, depth int) bool {
-	f, size, closeFile, err := w.seekable(s)
+	f, size, closeFile, cut, err := w.seekable(s)
 	if err != nil {
 		return w.refuse(name, err)
 	}
@@ -241,7 +244,7 @@ func (w *walker) zip(s source, name string, in folder, depth int) bool {
 	if s.object != nil {
 		z = s.object.z
 	} else if z, err = zipDirectory(f, size); err != nil {
-		return w.zipCut(io.NewSectionReader(f, 0, size), err, name, in, depth)
+		return w.zipCut(io.NewSectionReader(f, 0, size), cmp.Or(cut, err), name, in, depth)
 	}
 	if len(z.File) > maxMembers {
 		return w.refuse(name, fmt.Errorf("zip: %d members; at most %d are taken", len(z.File), maxMembers))
@@ -277,6 +280,9 @@ func (w *walker) zip(s source, name string, in folder, depth int) bool {
 		if !w.zipMember(s.object, e, it, h, layout, depth) {
 			return false
 		}
+	}
+	if cut != nil {
+		return w.refuse(name, fmt.Errorf("%w (its members were read)", cut))
 	}
 	return true
 }

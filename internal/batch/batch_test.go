@@ -450,6 +450,13 @@ func TestMemberOfABrokenArchiveIsSaved(t *testing.T) {
 		noise[i] = byte('a' + rng.IntN(26))
 	}
 	tgz := gz(t, tarball(t, members[0], member{name: "2.json", content: `[{"ph":"i","name":"` + string(noise) + `"}]`}))
+	zipIn := tarball(t, member{name: "in.zip", content: string(zip)})
+	tgzIn := gz(t, zipIn[:512+len(zip)])
+	badSum := zipball(t, member{name: "in.zip", content: string(zip)})
+	directory := bytes.LastIndex(badSum, []byte("PK\x01\x02"))
+	for _, at := range []int{14, directory + 16} { // the checksum of the only member
+		badSum[at] ^= 1
+	}
 	for _, c := range []struct {
 		name    string
 		content []byte
@@ -462,6 +469,9 @@ func TestMemberOfABrokenArchiveIsSaved(t *testing.T) {
 		{"cut.zip", zip[:bytes.Index(zip, []byte("2.json"))+50], []string{Damaged, Damaged}, []string{"1.json", "2.json"}},
 		{"nodirectory.zip", zip[:len(zip)-30], []string{Damaged, Damaged, Damaged}, []string{"1.json", "2.json", "3.json"}},
 		{"header.zip", zip[:20], []string{Failed}, []string{}},
+		{"zipin.tar", zipIn[:512+bytes.Index(zip, []byte("2.json"))+50], []string{Damaged, Damaged}, []string{"in.zip/1.json", "in.zip/2.json"}},
+		{"zipin.tgz", tgzIn[:len(tgzIn)-40], []string{Damaged, Damaged, Damaged}, []string{"in.zip/1.json", "in.zip/2.json", "in.zip/3.json"}},
+		{"zipin.zip", badSum, []string{OK, OK, OK, Failed}, []string{"in.zip/1.json", "in.zip/2.json", "in.zip/3.json"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			in, out := t.TempDir(), t.TempDir()

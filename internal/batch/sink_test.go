@@ -98,7 +98,7 @@ func TestDiskThatTakesNothing(t *testing.T) {
 	require.ErrorAs(t, err, &place)
 	assert.Equal(t, out, place.Name)
 	w := &walker{ctx: t.Context(), temp: filepath.Join(out, "gone", "tmp")}
-	_, _, _, err = w.seekable(source{stream: strings.NewReader("x")})
+	_, _, _, _, err = w.seekable(source{stream: strings.NewReader("x")})
 	require.ErrorAs(t, err, &place)
 	assert.Equal(t, out, place.Name)
 	assert.NotContains(t, err.Error(), "archive-")
