@@ -105,7 +105,17 @@ var foreigners = []struct {
 	{holds(`"meta"`, `"interval"`, `"processType"`), firefox},              // as the browser's own recorder writes it
 	{holds(`"libs":[`, `"processStartupTime"`, `"pausedRanges"`), firefox}, // as tracefix writes it
 	{holds(`"log"`, `"creator"`, `"entries"`), "a HAR, which `tracefix http` writes; browser devtools open it"},
+	{isConversation, "a recording of what tools said to a process, by `tracefix snoop`; `tracefix ipc FILE --extract DIR` takes the traces out of it"},
 	{begins("\x7fELF"), "an ELF file: a program, or a core dump, which `dotnet-dump analyze` opens"},
+}
+
+// isConversation recognizes the first frame of a recording by snoop, and the bytes of one connection.
+func isConversation(b []byte) bool {
+	const header = 17 // direction, connection, time, length
+	if len(b) > header && (b[0] == 'c' || b[0] == 's') && binary.LittleEndian.Uint32(b[1:]) > 0 {
+		b = b[header:]
+	}
+	return begins("DOTNET_IPC_V1\x00")(b) || begins("ADVR_V1\x00")(b)
 }
 
 func isTar(b []byte) bool { return len(b) > 262 && string(b[257:262]) == "ustar" }
