@@ -52,7 +52,7 @@ type BatchTracesCmd struct {
 	Out   string   `short:"o" required:"" placeholder:"DIR" help:"Folder or URL for the outputs, which mirror the inputs, and the reports."`
 
 	Do      string `enum:"${doings}" default:"repair" placeholder:"COMMAND" help:"Command to run on each trace, which also takes its flags: ${jobs}. Default: repair."`
-	Format  string `placeholder:"FORMAT" help:"Output format. Default: for repair and convert that of each trace, else ndjson, json or csv, whichever the command has."`
+	Format  string `placeholder:"FORMAT" help:"Output format. Default: for repair and convert that of each trace, else ndjson (http, activities, events), csv (counters) or json."`
 	Archive string `placeholder:"OUT.zip" help:"Pack the outputs into a zip too."`
 
 	Jobs      int    `placeholder:"N" help:"Traces to work on at the same time. Default: the number of processors."`
