@@ -154,6 +154,9 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams, piece *
 			return usage(fmt.Errorf("--fail-on %q: is known with --summary", g.Text))
 		}
 	}
+	if err := batch.CheckPack(c.Archive); err != nil {
+		return usage(err)
+	}
 	if c.Jobs < 0 {
 		return usage(fmt.Errorf("--jobs %d: must not be negative", c.Jobs))
 	}

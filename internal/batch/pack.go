@@ -5,12 +5,22 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"path"
+	"strings"
 	"time"
 
 	"github.com/klauspost/compress/flate"
 
 	"github.com/tracefix/tracefix/internal/output"
 )
+
+// CheckPack refuses the name of an archive that promises another one than Pack makes.
+func CheckPack(name string) error {
+	if archiveName(name) == "tar" || strings.EqualFold(path.Ext(name), ".7z") {
+		return fmt.Errorf("--archive %s: the archive is a zip, and its name says something else; end it in .zip", name)
+	}
+	return nil
+}
 
 // Pack writes the outputs of a batch into one zip, in the order of their inputs. The
 // same outputs give the same bytes: times are those of no clock.
