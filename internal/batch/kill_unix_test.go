@@ -120,3 +120,21 @@ func TestPlanKeepsNamesThatAreNoText(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(out, piecesName)))
 	assert.Equal(t, names(tree(t, one)), names(tree(t, out)))
 }
+
+// What lies in an archive of such a name is found again: by the journal, and by who reads the report.
+func TestArchiveWhoseNameIsNoText(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	name := filepath.Join(in, "d\xff", "z\xff.zip")
+	write := func(content string) {
+		require.NoError(t, os.WriteFile(name, zipball(t, member{name: "a.json", content: content}), 0o600))
+	}
+	if err := os.Mkdir(filepath.Dir(name), 0o700); err != nil {
+		t.Skip("this file system takes text only")
+	}
+	write(trace("1"))
+	r := run(t, Config{Paths: []string{in}, Out: out})
+	assert.FileExists(t, filepath.Join(out, filepath.FromSlash(r.Outputs()[0])))
+	write(trace("2"))
+	r = run(t, Config{Paths: []string{in}, Out: out, Resume: true})
+	assert.Equal(t, 1, r.Totals.OK, "%v", outcomes(r))
+}

@@ -271,22 +271,16 @@ func (m *Manifest) read(ctx context.Context, st *stores) (*Plan, *piece, error) 
 	return p, x, nil
 }
 
-// keepBytes puts names of files that are no text where JSON keeps their bytes.
+// keepBytes puts the name of a file that is no text where JSON keeps its bytes.
 func (e *entry) keepBytes() {
 	if !utf8.ValidString(e.Path) {
 		e.PathBytes = []byte(e.Path)
-	}
-	if !utf8.ValidString(e.Prefix) {
-		e.PrefixBytes = []byte(e.Prefix)
 	}
 }
 
 func (e *entry) restoreBytes() {
 	if e.PathBytes != nil {
 		e.Path = string(e.PathBytes)
-	}
-	if e.PrefixBytes != nil {
-		e.Prefix = string(e.PrefixBytes)
 	}
 }
 

@@ -51,9 +51,8 @@ type entry struct {
 	Members *span  `json:"members,omitempty"` // which of a zip's; nil: all
 	Share   int64  `json:"share,omitempty"`   // of Size, of these members
 
-	// In a plan, of names that are no text in UTF-8: JSON would not give them back.
-	PathBytes   []byte `json:"path_bytes,omitempty"`
-	PrefixBytes []byte `json:"prefix_bytes,omitempty"`
+	// In a plan, of a name that is no text in UTF-8: JSON would not give it back.
+	PathBytes []byte `json:"path_bytes,omitempty"`
 
 	pipe bool // can be read once
 	own  bool // an output of this batch: not part of the list
@@ -173,7 +172,7 @@ func (w *lister) emit(e *entry, rel, prefix string) bool {
 			rel = "trace"
 		}
 		e.Out = w.names.take(outputName(rel, w.do, w.format))
-		switch prefix {
+		switch prefix = strings.ToValidUTF8(prefix, "_"); prefix { // the journal and the reports hold text
 		case "":
 		case e.Out:
 			e.Prefix = e.Out
