@@ -553,7 +553,6 @@ func TestOverviewOfAFleetInBrowser(t *testing.T) {
 		totals: document.querySelector(".tiles").textContent,
 	})`, &page)
 	t.Logf("ready after %.0f ms, first drawn after %.0f ms", page.Ready, page.Drawn)
-	assert.Less(t, page.Ready, 5000.0, "ms; it is far less where nothing else runs")
 	assert.Equal(t, 200, page.Rows, "a screen or two at a time")
 	assert.Equal(t, "failed", page.First[1])
 	assert.Contains(t, page.Totals, "100,000traces")
