@@ -230,7 +230,7 @@ func (r *Reader) LeaveOut(from, to int64) error {
 		return r.err
 	}
 	if r.passTo = from; r.InputOffset() < from {
-		if err := r.unread(r.pass); err != nil {
+		if err := r.passUnread(); err != nil {
 			return r.fail(err)
 		}
 	}
@@ -292,7 +292,7 @@ func (r *Reader) Read(ev *Event) error {
 		switch r.state {
 		case atEvents:
 			if r.InputOffset() < r.passTo {
-				if err := r.unread(r.pass); err != nil {
+				if err := r.passUnread(); err != nil {
 					return r.fail(err)
 				}
 			}
@@ -386,6 +386,14 @@ func (r *Reader) more(limit int) bool {
 	return true
 }
 
+// passUnread passes on what stands before passTo.
+func (r *Reader) passUnread() error {
+	if w := r.copies(); w != nil {
+		w.strip, w.fresh = false, false
+	}
+	return r.unread(r.pass)
+}
+
 // unread goes to passTo, and calls done for what is held before pos again and again.
 func (r *Reader) unread(done func() error) error {
 	r.first, r.dropped = false, false
@@ -474,6 +482,11 @@ func (r *Reader) warn(off int64, where string, err error) error {
 
 // start looks at the first bytes.
 func (r *Reader) start() error {
+	if w := r.copies(); w != nil {
+		if err := w.starts(); err != nil {
+			return err
+		}
+	}
 	for r.end-r.mark < 4 && r.more(1<<30) {
 	}
 	if r.srcErr != nil {
@@ -528,6 +541,7 @@ func (r *Reader) start() error {
 func (r *Reader) enterBare() error {
 	r.form, r.state, r.first, r.found = FormBare, atEvents, true, true
 	r.open = append(r.open, '[')
+	r.eventsBegin()
 	return r.outside([]byte{'['})
 }
 
@@ -537,6 +551,7 @@ func (r *Reader) enterArray() error {
 	r.pos++
 	r.first, r.found, r.ended = true, true, false
 	r.state = atEvents
+	r.eventsBegin()
 	return r.pass()
 }
 
@@ -931,19 +946,28 @@ func (r *Reader) endArray(commas int) error {
 
 // eventsEnd is called before the bracket that ends an array of events is passed on.
 func (r *Reader) eventsEnd() error {
-	o, copied := r.opts.Outside.(outsideWriter)
-	if copied && r.first {
-		o.w.strip = true // no event to be set apart from
-	}
 	if r.opts.EventsEnd != nil {
 		if err := r.opts.EventsEnd(); err != nil {
 			return err
 		}
 	}
-	if copied {
-		o.w.ended, o.w.strip = true, false
+	if w := r.copies(); w != nil {
+		w.ends()
 	}
 	return nil
+}
+
+// copies returns the Writer of a copy.
+func (r *Reader) copies() *Writer {
+	o, _ := r.opts.Outside.(outsideWriter)
+	return o.w
+}
+
+// eventsBegin is called behind the bracket before events.
+func (r *Reader) eventsBegin() {
+	if w := r.copies(); w != nil {
+		w.begins()
+	}
 }
 
 // withoutCommas passes on the blanks of the separator that is held.

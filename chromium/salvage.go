@@ -19,6 +19,9 @@ func (r *Reader) largeEvent(commas int) error {
 		return err
 	}
 	r.mark = r.pos
+	if w := r.copies(); w != nil {
+		lead = w.separator(lead, r.first)
+	}
 	if err := r.outside(lead); err != nil {
 		return err
 	}

@@ -14,15 +14,17 @@ type Writer struct {
 	begun bool   // something was written
 	owns  bool   // the document's brackets are ours
 	lead  []byte // separator for new events
-	strip bool   // the first event of the array was dropped: the next has no comma
-	// ended is set where a Reader has passed on the bracket behind the events.
-	ended  bool
-	closed bool
+	strip bool   // nothing stands in the array so far: the next event has no comma
+	fresh bool   // a Reader has read no event of the array so far
+	// outside is set where a Reader has passed on the bracket behind the events, or none before them so far.
+	outside bool
+	closed  bool
 }
 
 var (
 	errClosed = errors.New("chromium: write to a closed Writer")
-	errEnded  = errors.New("chromium: Insert behind the end of the events: Options.EventsEnd is called in time for that")
+	errEnded  = errors.New("chromium: Insert before or behind the events of a copy: when a Reader has read the first event it is time for that, and when Options.EventsEnd is called")
+	errOwns   = errors.New("chromium: a copy into a document that Insert has begun: Insert comes behind the first event that is read")
 )
 
 // NewWriter returns a Writer to w.
@@ -44,6 +46,33 @@ func (o outsideWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// starts is what a Reader tells that passes on another document.
+func (w *Writer) starts() error {
+	if w.owns {
+		return errOwns
+	}
+	w.outside = true
+	return nil
+}
+
+// begins is what a Reader tells behind the bracket before events.
+func (w *Writer) begins() { w.strip, w.fresh, w.outside = true, true, false }
+
+// ends is what a Reader tells before it passes on the bracket behind them.
+func (w *Writer) ends() { w.strip, w.fresh, w.outside = false, false, true }
+
+// separator is what goes before an event that was read, which is written next.
+func (w *Writer) separator(lead []byte, first bool) []byte {
+	switch {
+	case first && w.fresh && !w.strip: // a new event stands before it
+		lead = w.lead
+	case !first && w.strip:
+		lead = bytes.ReplaceAll(lead, []byte{','}, nil)
+	}
+	w.strip, w.fresh = false, false
+	return lead
+}
+
 func (w *Writer) write(p []byte) {
 	if w.err == nil && len(p) > 0 {
 		var n int
@@ -58,17 +87,9 @@ func (w *Writer) Write(ev *Event) error {
 	if w.closed {
 		return errClosed
 	}
-	w.begun, w.ended = true, false
-	if ev.First {
-		w.strip = false
-	}
+	w.begun, w.outside = true, false
 	w.follow(ev)
-	if w.strip {
-		w.write(bytes.ReplaceAll(ev.Lead, []byte{','}, nil))
-		w.strip = false
-	} else {
-		w.write(ev.Lead)
-	}
+	w.write(w.separator(ev.Lead, ev.First))
 	w.write(ev.Raw)
 	return w.err
 }
@@ -90,9 +111,10 @@ func (w *Writer) follow(ev *Event) {
 // Drop leaves out an event that a Reader has read.
 func (w *Writer) Drop(ev *Event) {
 	w.begun = true
-	if ev.First {
+	if ev.First && (w.strip || !w.fresh) {
 		w.strip = true
 	}
+	w.fresh = false
 }
 
 // Insert writes a new event behind the last one written. raw is its JSON text, which is not checked.
@@ -100,12 +122,12 @@ func (w *Writer) Drop(ev *Event) {
 //
 // In a copy the array ends, and its bracket is passed on, when Read returns the error behind the
 // last event: what is to stand behind all others is inserted in Options.EventsEnd. Insert refuses
-// it later, since nobody would read it.
+// it later, since nobody would read it, and before the first event was read, since it has no place then.
 func (w *Writer) Insert(raw []byte) error {
 	switch {
 	case w.closed:
 		return errClosed
-	case w.ended:
+	case w.outside:
 		return errEnded
 	case !w.begun:
 		w.begun, w.owns = true, true
@@ -125,22 +147,17 @@ func (w *Writer) InsertBefore(ev *Event, raw []byte) error {
 	if w.closed {
 		return errClosed
 	}
-	w.begun, w.ended = true, false
-	if ev.First {
-		w.write(ev.Lead)
-		w.write(raw)
-		ev.First = false
-		ev.Lead = w.lead
-		return w.err
+	w.begun, w.outside = true, false
+	switch {
+	case ev.First:
+		w.write(w.separator(ev.Lead, true))
+		ev.First, ev.Lead = false, w.lead
+	case w.strip:
+		w.write(w.separator(ev.Lead, false))
+	default:
+		w.follow(ev)
+		w.write(w.lead)
 	}
-	if w.strip {
-		w.strip = false
-		w.write(bytes.ReplaceAll(ev.Lead, []byte{','}, nil))
-		w.write(raw)
-		return w.err
-	}
-	w.follow(ev)
-	w.write(w.lead)
 	w.write(raw)
 	return w.err
 }
