@@ -3,9 +3,11 @@ package main
 
 import (
 	"archive/zip"
+	"compress/flate"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"os/signal"
@@ -19,9 +21,16 @@ func main() {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	z, err := zip.OpenReader(os.Args[1])
-	if err != nil {
+	if err := readAll(ctx, os.Args[1]); err != nil {
 		log.Fatal(err)
+	}
+}
+
+// readAll reads the traces of the zip of that name.
+func readAll(ctx context.Context, name string) error {
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		return err
 	}
 	defer z.Close()
 	bad := 0
@@ -34,20 +43,31 @@ func main() {
 		case errors.As(err, &content):
 			bad++
 			log.Printf("byte %d: %v", content.Offset, err)
+		case packedBadly(err): // the zip is to blame, which NewFile does not know of
+			bad++
+			log.Print(err)
 		default: // the disk, or ctx: no other member would do better
-			log.Fatal(err)
+			return err
 		}
 	}
 	if bad > 0 {
-		log.Fatalf("%d of %d files cannot be read", bad, len(z.File))
+		return fmt.Errorf("%d of %d files cannot be read", bad, len(z.File))
 	}
+	return nil
+}
+
+// packedBadly reports whether the zip is broken where a member stands.
+func packedBadly(err error) bool {
+	var packed flate.CorruptInputError
+	return errors.As(err, &packed) || errors.Is(err, zip.ErrChecksum) || errors.Is(err, zip.ErrFormat) ||
+		errors.Is(err, zip.ErrAlgorithm) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // cuts prints how many stacks of a trace are cut, and how many a repair puts right.
 func cuts(ctx context.Context, m *zip.File) error {
 	r, err := m.Open()
 	if err != nil {
-		return err
+		return fmt.Errorf("%s: %w", m.Name, err)
 	}
 	defer r.Close()
 	f, err := tracefix.NewFile(m.Name, r)
