@@ -550,7 +550,10 @@ func TestBadDate(t *testing.T) {
 		clear(zeroed[at : at+16])
 		odd := bytes.Clone(data)
 		odd[at+15] = 0x40 // more than 999 ms
-		for _, data := range [][]byte{zeroed, odd} {
+		early, late := bytes.Clone(data), bytes.Clone(data)
+		early[at+1] ^= 1 // 1770, of which no format of others holds the nanoseconds
+		late[at+1] ^= 8  // 4074
+		for _, data := range [][]byte{zeroed, odd, early, late} {
 			events, r, err := read(t, data)
 			assert.Equal(t, io.EOF, err)
 			assert.Len(t, events, 2)

@@ -47,7 +47,8 @@ type Header struct {
 	MinorVersion int // v6 only
 
 	// SyncTime is the wall clock (UTC, millisecond resolution) at SyncQPC. It is
-	// the zero Time when the file holds no valid date (dotnet/runtime issue 123103).
+	// the zero Time when the file holds no valid date (dotnet/runtime issue 123103), or one before 1970 or
+	// after 2261.
 	SyncTime time.Time
 	// SyncTimeRaw is the SYSTEMTIME as stored: year, month, day of week, day,
 	// hour, minute, second, millisecond.

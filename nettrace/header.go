@@ -45,10 +45,10 @@ func (h *Header) parseTrace(c *Cursor, warn func(where string, format string, ar
 		h.Processors = int(c.I32())
 		h.SamplingInterval = time.Duration(c.I32())
 	}
-	if t, ok := systemTime(h.SyncTimeRaw); ok {
+	if t, ok := systemTime(h.SyncTimeRaw); ok && t.Year() >= firstYear && t.Year() <= lastYear {
 		h.SyncTime = t
 	} else {
-		warn("Trace", "start time %v is not a date: times are relative only", h.SyncTimeRaw)
+		warn("Trace", "start time %v is not a date of a recording: times are relative only", h.SyncTimeRaw)
 	}
 	if h.Frequency <= 0 {
 		warn("Trace", "clock frequency %d: 1 GHz is assumed", h.Frequency)
@@ -97,6 +97,13 @@ func systemTime(s [8]uint16) (time.Time, bool) {
 	t := time.Date(year, time.Month(month), day, hour, minute, second, milli*1e6, time.UTC)
 	return t, t.Day() == day // the 31st of a short month is none
 }
+
+// Years of which all formats hold the times: in nanoseconds since 1970, which have 63 bits. Another
+// one is that of a clock that was never set, or of a flipped bit.
+const (
+	firstYear = 1970
+	lastYear  = 2261
+)
 
 // appendSystemTime is the reverse of systemTime.
 func appendSystemTime(t time.Time) (s [8]uint16) {

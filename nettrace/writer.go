@@ -103,8 +103,8 @@ const (
 )
 
 // NewWriter writes the header of a file. The version follows h.Version: v6 for
-// 6, else v4; nil is the zero Header. A start time that is not a date becomes 1970-01-01: strict readers
-// refuse such files.
+// 6, else v4; nil is the zero Header. The start time is h.SyncTime, or h.SyncTimeRaw where that is zero. One
+// that is not a date, from 1601 to 30827, becomes 1970-01-01: strict readers refuse such files.
 func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 	if h == nil {
 		h = &Header{}
@@ -130,12 +130,14 @@ func NewWriter(w io.Writer, h *Header) (*Writer, error) {
 // trace appends the fields that the Trace object and block share.
 func (w *Writer) trace() {
 	raw := w.h.SyncTimeRaw
-	if _, ok := systemTime(raw); !ok {
-		t := w.h.SyncTime
-		if t.IsZero() {
-			t = time.Unix(0, 0)
-		}
-		raw = appendSystemTime(t)
+	t, ok := systemTime(raw)
+	if set := w.h.SyncTime; !set.IsZero() && !set.Truncate(time.Millisecond).Equal(t) { // whoever copies a header may set it
+		raw = appendSystemTime(set)
+		_, ok = systemTime(raw)
+		ok = ok && int(raw[0]) == set.UTC().Year()
+	}
+	if !ok {
+		raw = appendSystemTime(time.Unix(0, 0))
 	}
 	for _, u := range raw {
 		w.out = binary.LittleEndian.AppendUint16(w.out, u)
@@ -287,7 +289,9 @@ func (w *Writer) write(ev *Event, recorded bool) error {
 	}
 	if w.v6 {
 		s.thread, s.capture = w.threadIndex(ev)
-		s.labels = w.labelList(ev)
+		if s.labels, err = w.labelList(ev); err != nil {
+			return err
+		}
 	} else {
 		s.activity, s.related = ev.ActivityID, ev.RelatedActivityID
 	}
@@ -657,10 +661,11 @@ func (w *Writer) row(k threadKey, kvs []KeyValue) uint64 {
 }
 
 // labelList returns the index of an event's label list (v6).
-func (w *Writer) labelList(ev *Event) uint32 {
-	b, last := w.label[:0], -1
+func (w *Writer) labelList(ev *Event) (uint32, error) {
+	b, last, count := w.label[:0], -1, 0
 	add := func(kind byte) {
 		last = len(b)
+		count++
 		b = append(b, kind)
 	}
 	if !ev.ActivityID.IsZero() {
@@ -720,10 +725,13 @@ func (w *Writer) labelList(ev *Event) uint32 {
 	}
 	w.label = b
 	if last < 0 {
-		return 0
+		return 0, nil
+	}
+	if count > maxLabels || len(b) > maxLabelBytes { // no Reader takes such a list
+		return 0, fmt.Errorf("nettrace: %w: %d labels of %d bytes", ErrTooLarge, count, len(b))
 	}
 	b[last] |= 0x80
-	return w.labels.id(b)
+	return w.labels.id(b), nil
 }
 
 // flushMetadata writes the metadata block.

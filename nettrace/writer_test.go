@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -271,6 +272,50 @@ func TestWriteWhatReaderTakes(t *testing.T) {
 		require.Equal(t, io.EOF, r.Read(&ev))
 		assert.Equal(t, "text", r.Note("lab"))
 	}
+}
+
+// The start time of a header is the one that was set, and a date.
+func TestWriteStartTime(t *testing.T) {
+	recorded := time.Date(2026, 1, 15, 10, 20, 30, 4e6, time.UTC)
+	raw := [8]uint16{2026, 1, 0, 15, 10, 20, 30, 4} // with another day of the week than it has
+	unix := appendSystemTime(time.Unix(0, 0))
+	moved := recorded.Add(-48*time.Hour + 5*time.Microsecond)
+	for _, x := range []struct {
+		set  time.Time
+		raw  [8]uint16
+		want [8]uint16
+	}{
+		{recorded, raw, raw},
+		{time.Time{}, raw, raw},
+		{moved, raw, appendSystemTime(moved)},
+		{moved.In(time.FixedZone("", 3600)), [8]uint16{}, appendSystemTime(moved)},
+		{time.Time{}, [8]uint16{}, unix},
+		{time.Date(1600, 1, 1, 0, 0, 0, 0, time.UTC), raw, unix},
+		{time.Date(-5, 1, 1, 0, 0, 0, 0, time.UTC), [8]uint16{}, unix},
+		{time.Date(1<<16+2026, 1, 1, 0, 0, 0, 0, time.UTC), [8]uint16{}, unix},
+	} {
+		for _, version := range []int{4, 6} {
+			var out bytes.Buffer
+			w, err := NewWriter(&out, &Header{Version: version, SyncTime: x.set, SyncTimeRaw: x.raw})
+			require.NoError(t, err)
+			require.NoError(t, w.Close())
+			r, err := NewReader(bytes.NewReader(out.Bytes()), nil)
+			require.NoError(t, err)
+			assert.Equal(t, x.want, r.Header().SyncTimeRaw, x.set)
+		}
+	}
+}
+
+// More labels than a Reader takes are refused: it would drop all of the event.
+func TestWriteManyLabels(t *testing.T) {
+	w, err := NewWriter(io.Discard, &Header{Version: 6})
+	require.NoError(t, err)
+	m := &Metadata{Provider: "Lab", EventID: 1}
+	require.NoError(t, w.Write(&Event{Metadata: m, Labels: make([]Label, maxLabels)}))
+	require.ErrorIs(t, w.Write(&Event{Metadata: m, Labels: make([]Label, maxLabels+1)}), ErrTooLarge)
+	require.ErrorIs(t, w.Write(&Event{Metadata: m, Labels: []Label{{Value: strings.Repeat("v", maxLabelBytes)}}}), ErrTooLarge)
+	require.NoError(t, w.Write(&Event{Metadata: m}))
+	require.NoError(t, w.Close())
 }
 
 func TestWriteNewMetadata(t *testing.T) {

@@ -376,8 +376,7 @@ func (g *nettraceReader) facts() {
 		f.Version += "." + strconv.Itoa(h.MinorVersion)
 	}
 	f.Content = g.r.InputOffset()
-	if y := h.SyncTime.Year(); !h.SyncTime.IsZero() && y <= 9999 { // else it is damage, and no time in JSON
-		t := h.SyncTime
+	if t := h.SyncTime; !t.IsZero() {
 		f.Start = &t
 	}
 	f.Clock = &Clock{Frequency: h.Frequency, Sync: h.SyncQPC}
