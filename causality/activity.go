@@ -2,6 +2,7 @@ package causality
 
 import (
 	"hash/maphash"
+	"maps"
 	"slices"
 
 	"github.com/tracefix/tracefix/activity"
@@ -11,23 +12,22 @@ import (
 type Activity struct {
 	ID         activity.ID
 	Process    uint32
+	Started    bool      // its start event is in the trace
+	Stopped    bool      // its stop event is
+	Runtime    bool      // of the runtime itself
+	Call       bool      // a request to another side
 	Parent     *Activity // nil: none that is known
 	Provider   string
 	Name       string
 	Start      int64 // ns; only if Started
 	Stop       int64 // ns; only if Stopped
-	Started    bool  // its start event is in the trace
-	Stopped    bool
-	Runtime    bool  // of the runtime itself
-	Call       bool  // a request to another side
+	Number     int32 // for who uses an Engine; 0 at first
 	unsuffixed bool  // its name has no suffix; see Event.Unsuffixed
 	inside     uint8 // it has the id of Parent, in which it was started, and so many have; 0: one of its own
-	Number     int32 // for who uses an Engine; 0 at first
 
-	within []*Activity // those of its id that are open, if they are few; see inside
-	ran    []run       // work for it that was seen of late
-	kind   *kind       // of a started one
-	work   *work       // of those that Explainer.Root chose
+	ran  []run // work for it that was seen of late
+	kind *kind // of a started one
+	work *work // of those that Explainer.Root chose
 }
 
 // outermost returns the activity that a is in, and none other: a itself if it is in none.
@@ -137,36 +137,46 @@ func (x *index) add(a *Activity) {
 
 // activities finds activities by id.
 type activities struct {
-	byID  [2]index     // of late, and of the time before that
-	met   [2]*Activity // found last and before that, which are looked for again most often
-	since int64        // ns: when the newer one began
-	ids   activity.Decoder
-	keep  int64 // ns for which those stopped are known at least
+	byID   [2]index                  // of late, and of the time before that
+	within map[*Activity][]*Activity // those with the id of one that are open, if they are few; see Activity.inside
+	met    [2]*Activity              // found last and before that, which are looked for again most often
+	since  int64                     // ns: when the newer one began
+	ids    activity.Decoder
+	next   beginning // of the start event at hand
+	keep   int64     // ns for which those stopped are known at least
 }
 
-// around returns the activity in which e starts one that gets no id of its own, and shows that of its
-// thread: the source has ActivityOptions.Disable, the program chose a related id, or there are a
-// hundred around it. It returns nil of all others. An id that lost a number is that of several.
-func (as *activities) around(e *Event) *Activity {
-	a := as.known(e.Process, &e.ID)
-	if a == nil || !a.Started {
-		return nil
+// A beginning is what the ids of a start event tell.
+type beginning struct {
+	own, above       activity.Path // of its id, and of the related one
+	hasOwn, hasAbove bool
+	// in is the activity in which one starts that gets no id of its own, and shows that of its thread: the source has
+	// ActivityOptions.Disable, the program chose a related id, or there are a hundred around it. It is nil
+	// of all others. An id that lost a number is that of several.
+	in *Activity
+}
+
+// begins finds out what the ids of a start event tell: see activities.next.
+func (as *activities) begins(e *Event) {
+	x := &as.next
+	x.own, x.hasOwn = as.ids.Decode(e.ID)
+	if x.hasAbove = false; !e.Related.IsZero() {
+		x.above, x.hasAbove = as.ids.Decode(e.Related)
 	}
-	own, ok := as.ids.Decode(e.ID)
-	if !ok || own.HasLost() {
-		return nil
+	x.in = nil
+	if !x.hasOwn || x.own.HasLost() || x.hasAbove && x.above.MayStart(&x.own) {
+		return // as nearly always: it is not looked for
 	}
-	if related, ok := as.ids.Decode(e.Related); ok && related.MayStart(&own) {
-		return nil
+	if a := as.known(e.Process, &e.ID); a != nil && a.Started {
+		x.in = a
 	}
-	return a
 }
 
 // maxWithin is how many activities without an id of their own are known of one that has it, and how
 // many lie in each other. Most of those that are more were never stopped.
 const maxWithin = 64
 
-// start adds the activity that e starts on a thread that works for now.
+// start adds the activity that e starts on a thread that works for now. begins was called for it.
 func (as *activities) start(e *Event, now *Activity) *Activity {
 	if e.Time-as.since > as.keep {
 		as.forget(e.Time)
@@ -174,19 +184,22 @@ func (as *activities) start(e *Event, now *Activity) *Activity {
 	a := &Activity{
 		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Start: e.Time, Started: true, Runtime: e.Runtime, unsuffixed: e.Unsuffixed,
 	}
-	if up := as.around(e); up != nil {
+	x := &as.next
+	if up := x.in; up != nil {
 		if a.Parent = up.innermost(now, e.Time); a.Parent.inside == maxWithin {
 			a.Parent = up
 		}
 		a.inside = a.Parent.inside + 1
 		a.Call = e.Call && !(e.Span && a.Parent.inCall(e.Time))
-		if len(up.within) < maxWithin {
-			up.within = append(up.within, a)
+		if l := as.within[up]; len(l) < maxWithin {
+			if as.within == nil {
+				as.within = map[*Activity][]*Activity{}
+			}
+			as.within[up] = append(l, a)
 		}
 		return a
 	}
-	own, hasOwn := as.ids.Decode(e.ID)
-	if related, ok := as.ids.Decode(e.Related); !e.Related.IsZero() && !(ok && hasOwn && !related.MayStart(&own)) {
+	if !e.Related.IsZero() && !(x.hasAbove && x.hasOwn && !x.above.MayStart(&x.own)) {
 		a.Parent = as.find(e.Process, e.Related)
 	}
 	if a.Parent == nil {
@@ -213,6 +226,7 @@ func (as *activities) forget(now int64) {
 	clear(room)
 	as.byID[0], as.byID[1] = index{slots: room}, as.byID[0]
 	as.since, as.met = now, [2]*Activity{}
+	maps.DeleteFunc(as.within, func(a *Activity, l []*Activity) bool { return a.Stopped || len(l) == 0 })
 	for _, a := range open {
 		as.byID[0].add(a)
 	}
@@ -284,9 +298,9 @@ func (as *activities) stopped(e *Event) *Activity {
 	if a == nil || !a.Started {
 		return a
 	}
-	for i, in := range slices.Backward(a.within) {
+	for i, in := range slices.Backward(as.within[a]) {
 		if in.isOf(e) {
-			a.within = slices.Delete(a.within, i, i+1)
+			as.within[a] = slices.Delete(as.within[a], i, i+1)
 			return in
 		}
 	}

@@ -281,6 +281,9 @@ func (g *Engine) Add(e *Event) {
 	if e.Kind == WorkEnd || e.Kind == StepEnd {
 		g.end(t, e) // written behind the work, in the flow around it
 	}
+	if e.Kind == Start {
+		g.acts.begins(e)
+	}
 	g.evidence(t, e)
 	if e.Kind == Sample && state == Running && !e.Cut {
 		during.see(e.Time)
@@ -631,7 +634,7 @@ func (g *Engine) evidence(t *thread, e *Event) {
 		return
 	}
 	id := e.ID
-	if e.Kind == Start && g.acts.around(e) == nil {
+	if e.Kind == Start && g.acts.next.in == nil {
 		id = e.Related
 	}
 	// While the flow changes the id is of the one before, of the one behind, or of none.

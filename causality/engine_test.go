@@ -971,7 +971,9 @@ func TestLogJoinsSamplesThatAreAlike(t *testing.T) {
 func TestAnIDThatComesAgainIsTheNewActivity(t *testing.T) {
 	as := activities{keep: horizon}
 	start := func(id byte, name string, at int64) *Activity {
-		return as.start(&Event{Kind: Start, Process: 1, ID: activity.ID{id}, Name: name, Time: at}, nil)
+		e := &Event{Kind: Start, Process: 1, ID: activity.ID{id}, Name: name, Time: at}
+		as.begins(e)
+		return as.start(e, nil)
 	}
 	old := start(1, "old", 1)
 	require.Same(t, old, as.find(1, old.ID))
@@ -1207,6 +1209,6 @@ func TestStartsWithoutAnIDOfTheirOwnAreNoEndlessChain(t *testing.T) {
 		}
 		require.LessOrEqual(t, depth, maxWithin)
 	}
-	assert.LessOrEqual(t, len(job.within), maxWithin)
+	assert.LessOrEqual(t, len(l.g.acts.within[job]), maxWithin)
 	l.g.Finish()
 }
