@@ -532,11 +532,13 @@ func (b *Builder) openOf(i int32) int32 {
 // thread had: its source has ActivityOptions.Disable, it has a related id that the program chose, or it
 // lies 102 deep. Ids that lost a number are those of several activities.
 func (b *Builder) untracked(e *Event, own *Path) bool {
-	if own.HasLost() || b.known(&owned{e.Process, e.ID}) < 0 {
+	if own.HasLost() {
 		return false
 	}
-	p, ok := b.rows.ids.Decode(e.Related)
-	return !ok || !p.MayStart(own)
+	if p, ok := b.rows.ids.Decode(e.Related); ok && p.MayStart(own) {
+		return false // as nearly always: its id is not looked for
+	}
+	return b.known(&owned{e.Process, e.ID}) >= 0
 }
 
 // parent applies rule 3: the row that a Start's related id names. The path
