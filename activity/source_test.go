@@ -210,19 +210,10 @@ func TestSpansWithoutIDsHaveParents(t *testing.T) {
 	span(activity.Start, "late", "b")
 	span(activity.Start, "e", "a")
 	span(activity.Stop, "a", "")
-	type row struct {
-		name   string
-		parent int
-		status activity.Status
-	}
-	var got []row
-	for _, r := range b.Finish().Rows {
-		got = append(got, row{r.Name, r.Parent, r.Status})
-	}
-	assert.Equal(t, []row{
+	assert.Equal(t, []placed{
 		{"S/a", -1, activity.OK}, {"S/b", 0, activity.OK}, {"S/c", 1, activity.Unfinished}, {"S/d", 1, activity.OK},
 		{"S/remote", -1, activity.Unfinished}, {"S/late", -1, activity.Unfinished}, {"S/e", 0, activity.Unfinished},
-	}, got)
+	}, placesOf(b.Finish()))
 }
 
 // Spans whose ids nobody asked for are like other events without ids: counted under their own names,

@@ -277,17 +277,22 @@ func TestStartsWithoutAnIDOfTheirOwn(t *testing.T) {
 	event("LinkStop", activity.Stop, job, activity.ID{})
 	event("JobStop", activity.Stop, job, activity.ID{})
 	event("OffStart", activity.Start, job, activity.ID{}) // the thread shows an id that is over
-	type row struct {
-		name   string
-		parent int
-		status activity.Status
-	}
-	var got []row
-	for _, r := range b.Finish().Rows {
-		got = append(got, row{r.Name, r.Parent, r.Status})
-	}
-	assert.Equal(t, []row{
+	assert.Equal(t, []placed{
 		{"Job", -1, activity.OK}, {"Off", 0, activity.OK}, {"Step", 0, activity.OK}, {"Off", 0, activity.Unfinished},
 		{"Link", 0, activity.OK}, {"Step", 0, activity.OK}, {"Link", 0, activity.OK}, {"Off", -1, activity.Unfinished},
-	}, got)
+	}, placesOf(b.Finish()))
+}
+
+// A placed is a row of a tree with its place.
+type placed struct {
+	name   string
+	parent int
+	status activity.Status
+}
+
+func placesOf(t *activity.Tree) (list []placed) {
+	for _, r := range t.Rows {
+		list = append(list, placed{r.Name, r.Parent, r.Status})
+	}
+	return list
 }
