@@ -142,7 +142,7 @@ func notRecorded(scan *requests.Scanner, need *requests.Need, sides requests.Sid
 		notes = append(notes, f.Missing+": "+f.Effect+".")
 	}
 	if notes != nil {
-		notes = append(notes, "To record all of it: "+scan.Line(read.ProcessID, sides))
+		notes = append(notes, "To record all that requests need: "+scan.Line(read.ProcessID, sides))
 	}
 	return notes
 }
