@@ -206,11 +206,7 @@ func TestBareNames(t *testing.T) {
 // tells which belong together, and without ids the thread.
 func TestUnsuffixedNames(t *testing.T) {
 	b := activity.NewBuilder(nil)
-	at := int64(0)
-	event := func(name string, op activity.Opcode, id, related activity.ID) {
-		at++
-		b.Add(&activity.Event{Time: at, Thread: 1, Process: 7, Provider: "P", Name: name, Opcode: op, ID: id, Related: related})
-	}
+	event := eventsOf(b)
 	event("JobStart", activity.Start, pathID(t, 1, 1), activity.ID{})
 	event("BeginExecute", activity.Start, pathID(t, 1, 1, 1), pathID(t, 1, 1))
 	event("PageBegun", activity.Start, pathID(t, 1, 1, 1, 1), pathID(t, 1, 1, 1))
@@ -239,6 +235,7 @@ func TestUnsuffixedNames(t *testing.T) {
 	}, rows(b.Finish()))
 
 	b = activity.NewBuilder(&activity.Options{PairByThread: true})
+	event = eventsOf(b)
 	for _, e := range []struct {
 		name string
 		op   activity.Opcode
@@ -246,10 +243,10 @@ func TestUnsuffixedNames(t *testing.T) {
 		event(e.name, e.op, activity.ID{}, activity.ID{})
 	}
 	assert.Equal(t, []row{
-		{"BeginExecute", -1, 12, activity.OK, activity.ByThread},
+		{"BeginExecute", -1, 5, activity.OK, activity.ByThread},
 		{"Job", -1, 0, activity.Unfinished, activity.ByNone},
-		{"PageBegun", -1, 11, activity.OK, activity.ByThread},
-		{"EndExecute", -1, 13, activity.OrphanStop, activity.ByNone},
+		{"PageBegun", -1, 4, activity.OK, activity.ByThread},
+		{"EndExecute", -1, 6, activity.OrphanStop, activity.ByNone},
 	}, rows(b.Finish()))
 }
 
@@ -257,11 +254,7 @@ func TestUnsuffixedNames(t *testing.T) {
 // ActivityOptions.Disable, or the program chose its related id. The tracker ends none of these.
 func TestStartsWithoutAnIDOfTheirOwn(t *testing.T) {
 	b := activity.NewBuilder(nil)
-	at := int64(0)
-	event := func(name string, op activity.Opcode, id, related activity.ID) {
-		at++
-		b.Add(&activity.Event{Time: at, Thread: 1, Process: 7, Provider: "P", Name: name, Opcode: op, ID: id, Related: related})
-	}
+	event := eventsOf(b)
 	job := pathID(t, 1, 1)
 	event("JobStart", activity.Start, job, activity.ID{})
 	event("OffStart", activity.Start, job, activity.ID{})
@@ -281,6 +274,15 @@ func TestStartsWithoutAnIDOfTheirOwn(t *testing.T) {
 		{"Job", -1, activity.OK}, {"Off", 0, activity.OK}, {"Step", 0, activity.OK}, {"Off", 0, activity.Unfinished},
 		{"Link", 0, activity.OK}, {"Step", 0, activity.OK}, {"Link", 0, activity.OK}, {"Off", -1, activity.Unfinished},
 	}, placesOf(b.Finish()))
+}
+
+// eventsOf returns what gives b the events of one source and thread, one after the other.
+func eventsOf(b *activity.Builder) func(name string, op activity.Opcode, id, related activity.ID) {
+	at := int64(0)
+	return func(name string, op activity.Opcode, id, related activity.ID) {
+		at++
+		b.Add(&activity.Event{Time: at, Thread: 1, Process: 7, Provider: "P", Name: name, Opcode: op, ID: id, Related: related})
+	}
 }
 
 // A placed is a row of a tree with its place.

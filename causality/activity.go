@@ -142,7 +142,7 @@ type activities struct {
 	met    [2]*Activity              // found last and before that, which are looked for again most often
 	since  int64                     // ns: when the newer one began
 	ids    activity.Decoder
-	next   beginning // of the start event at hand
+	begun  beginning // see begins
 	keep   int64     // ns for which those stopped are known at least
 }
 
@@ -156,35 +156,35 @@ type beginning struct {
 	in *Activity
 }
 
-// begins finds out what the ids of a start event tell: see activities.next.
-func (as *activities) begins(e *Event) {
-	x := &as.next
+// begins finds out what the ids of a start event tell. It is valid until the next one.
+func (as *activities) begins(e *Event) *beginning {
+	x := &as.begun
 	x.own, x.hasOwn = as.ids.Decode(e.ID)
 	if x.hasAbove = false; !e.Related.IsZero() {
 		x.above, x.hasAbove = as.ids.Decode(e.Related)
 	}
 	x.in = nil
 	if !x.hasOwn || x.own.HasLost() || x.hasAbove && x.above.MayStart(&x.own) {
-		return // as nearly always: it is not looked for
+		return x // as nearly always: it is not looked for
 	}
 	if a := as.known(e.Process, &e.ID); a != nil && a.Started {
 		x.in = a
 	}
+	return x
 }
 
 // maxWithin is how many activities without an id of their own are known of one that has it, and how
 // many lie in each other. Most of those that are more were never stopped.
 const maxWithin = 64
 
-// start adds the activity that e starts on a thread that works for now. begins was called for it.
-func (as *activities) start(e *Event, now *Activity) *Activity {
+// start adds the activity that e, of which x is known, starts on a thread that works for now.
+func (as *activities) start(e *Event, x *beginning, now *Activity) *Activity {
 	if e.Time-as.since > as.keep {
 		as.forget(e.Time)
 	}
 	a := &Activity{
 		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Start: e.Time, Started: true, Runtime: e.Runtime, unsuffixed: e.Unsuffixed,
 	}
-	x := &as.next
 	if up := x.in; up != nil {
 		if a.Parent = up.innermost(now, e.Time); a.Parent.inside == maxWithin {
 			a.Parent = up

@@ -281,15 +281,16 @@ func (g *Engine) Add(e *Event) {
 	if e.Kind == WorkEnd || e.Kind == StepEnd {
 		g.end(t, e) // written behind the work, in the flow around it
 	}
+	var begun *beginning // of a Start
 	if e.Kind == Start {
-		g.acts.begins(e)
+		begun = g.acts.begins(e)
 	}
-	g.evidence(t, e)
+	g.evidence(t, e, begun)
 	if e.Kind == Sample && state == Running && !e.Cut {
 		during.see(e.Time)
 	}
 	g.advance(t, e, flowBefore, during, stateBefore, state, left)
-	g.change(t, e)
+	g.change(t, e, begun)
 	t.at, t.seen, t.last, t.external = e.Time, true, e.Kind, e.External
 	t.ran, t.off = e.OnCPU, e.Blocked
 	if e.Kind != Sample {
@@ -628,13 +629,13 @@ func (g *Engine) first(t *thread) bool {
 	return true
 }
 
-// evidence takes in what e tells of the flow that the thread is in.
-func (g *Engine) evidence(t *thread, e *Event) {
+// evidence takes in what e, of which begun is known if it is a Start, tells of the flow that the thread is in.
+func (g *Engine) evidence(t *thread, e *Event, begun *beginning) {
 	if !e.HasID || e.Kind == Idle {
 		return
 	}
 	id := e.ID
-	if e.Kind == Start && g.acts.next.in == nil {
+	if begun != nil && begun.in == nil {
 		id = e.Related
 	}
 	// While the flow changes the id is of the one before, of the one behind, or of none.
@@ -790,8 +791,8 @@ func (g *Engine) advance(t *thread, e *Event, before, now *flow, stateBefore, st
 	t.state = after
 }
 
-// change does what e does to the flow.
-func (g *Engine) change(t *thread, e *Event) {
+// change does what e, of which begun is known if it is a Start, does to the flow.
+func (g *Engine) change(t *thread, e *Event, begun *beginning) {
 	top := t.top()
 	t.state = Running
 	switch e.Kind {
@@ -801,7 +802,7 @@ func (g *Engine) change(t *thread, e *Event) {
 		if e.ID.IsZero() {
 			break
 		}
-		a := g.acts.start(e, t.top().flow.activity)
+		a := g.acts.start(e, begun, t.top().flow.activity)
 		g.elimination.start(a, e.Text)
 		if g.o.Started != nil {
 			g.o.Started(a)

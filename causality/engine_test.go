@@ -972,8 +972,7 @@ func TestAnIDThatComesAgainIsTheNewActivity(t *testing.T) {
 	as := activities{keep: horizon}
 	start := func(id byte, name string, at int64) *Activity {
 		e := &Event{Kind: Start, Process: 1, ID: activity.ID{id}, Name: name, Time: at}
-		as.begins(e)
-		return as.start(e, nil)
+		return as.start(e, as.begins(e), nil)
 	}
 	old := start(1, "old", 1)
 	require.Same(t, old, as.find(1, old.ID))
