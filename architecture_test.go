@@ -51,7 +51,7 @@ var mayImport = map[string][]string{
 
 	// On the model, and from it to bytes.
 	"internal/pass":        {"profile", "stackfix", "internal/relay", "internal/spool"},
-	"internal/httpreport":  {"nettrace", "runtimeevents", "httpphases", "internal/interval", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "internal/text", "profile", "activity", "internal/export", "internal/export/otlp"},
+	"internal/httpreport":  {"nettrace", "runtimeevents", "httpphases", "internal/collect", "internal/interval", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "internal/text", "profile", "activity", "internal/export", "internal/export/otlp"},
 	"internal/export":      {"internal/relay", "internal/text", "profile"},
 	"internal/export/otlp": {"internal/text"},
 	"internal/compat":      {"nettrace", "profile", "runtimeevents", "internal/load", "internal/input"},

@@ -1,12 +1,22 @@
 package collect
 
 // ActivityIDs is the provider that tells which events belong together across awaits.
-const ActivityIDs = "System.Threading.Tasks.TplEventSource:0x80:4"
+const ActivityIDs = tasks + ":0x80:4"
+
+// What tells where the time of requests and activities went: beside their own events and Sampled,
+// collections, locks, exceptions and the thread pool of the runtime; and of tasks all, with ActivityIDs.
+const (
+	RuntimeCauses = runtime + ":0x1C001:4"
+	TaskCauses    = tasks + ":0x1FF:4"
+)
 
 // RuntimeCounters are those that every .NET program has.
 const RuntimeCounters = "System.Runtime:0:1:EventCounterIntervalSec=1"
 
-const runtime = "Microsoft-Windows-DotNETRuntime"
+const (
+	runtime = "Microsoft-Windows-DotNETRuntime"
+	tasks   = "System.Threading.Tasks.TplEventSource"
+)
 
 // All is a provider with all keywords. They are spelled out, as .NET 5 to 7 drop events where a
 // mask has no bit in common with those of the event (http-events.md section 2). That of the bridge is

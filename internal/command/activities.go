@@ -79,6 +79,9 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 			return err
 		}
 		why = told.Of
+		for _, f := range rec.Findings() {
+			c.Report.Notes = append(c.Report.Notes, f.Missing+": "+f.Effect)
+		}
 	}
 	switch c.Format {
 	case "json":

@@ -123,7 +123,11 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		return err
 	}
 	c.read(read)
-	run.sum.Notes = append(run.sum.Notes, notRecorded(run.scan, &run.need, h.sides(), read)...)
+	lacks := run.scan.Findings(&run.need, h.sides())
+	if x := run.explain; x != nil {
+		lacks = append(lacks, x.Findings()...)
+	}
+	run.sum.Notes = notRecorded(run.sum.Notes, lacks, run.scan.Line(read.ProcessID, h.sides(), h.Explain))
 	if x := run.explain; x != nil && x.OnlyCPU() {
 		run.sum.Notes = append(run.sum.Notes, "samples were taken on CPUs only, so what threads did between them is unknown; "+recordsOffCPU())
 	}
@@ -136,15 +140,16 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	return cmp.Or(err, ids.Err(), run.sum.Spool.Err())
 }
 
-// notRecorded says what requests lack that could have been recorded, and what records it.
-func notRecorded(scan *requests.Scanner, need *requests.Need, sides requests.Sides, read *requests.Info) (notes []string) {
-	for _, f := range scan.Findings(need, sides) {
+// notRecorded appends what the recording lacks, and the line that records it and what the notes
+// miss already.
+func notRecorded(notes []string, lacks []requests.Finding, line string) []string {
+	for _, f := range lacks {
 		notes = append(notes, f.Missing+": "+f.Effect+".")
 	}
-	if notes != nil {
-		notes = append(notes, "To record all that requests need: "+scan.Line(read.ProcessID, sides))
+	if len(notes) == 0 {
+		return nil
 	}
-	return notes
+	return append(notes, "To record it all: "+line)
 }
 
 // How many requests are shown unless told, the slowest: on a terminal, and explained in words.

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,5 +41,38 @@ func TestAwaitsThatNothingTells(t *testing.T) {
 			awaited += r.Time.Await
 		}
 		assert.Equal(t, told, awaited > 0, file)
+	}
+}
+
+// What of a recording's lack makes time unknown is told beside the line that records it, and the
+// line records all that is missed; a recording that lacks nothing is told nothing.
+func TestExplainTellsWhatIsNotRecorded(t *testing.T) {
+	const samples, tasks = "Microsoft-DotNETCore-SampleProfiler: ", "System.Threading.Tasks.TplEventSource:0x1FF:4: "
+	for _, c := range []struct {
+		file string
+		of   HTTP
+		want []string
+	}{
+		{"http-full", HTTP{Explain: true}, []string{samples, tasks}},
+		{"http-full", HTTP{Summary: true}, []string{"Microsoft-Windows-DotNETRuntime:0x1C001:4: ", tasks}},
+		{"http-full", HTTP{}, nil},
+		{"requests-none", HTTP{Explain: true}, []string{tasks}},
+		{"requests-full", HTTP{Explain: true}, nil},
+	} {
+		format := "ndjson"
+		if c.of.Summary {
+			format = "json"
+		}
+		b, rep := runHTTP(t, c.file, format, &c.of)
+		notes := strings.Join(rep.Notes, "\n") + string(b)
+		for _, w := range c.want {
+			assert.Contains(t, notes, w, "%s %+v", c.file, c.of)
+		}
+		if c.want == nil {
+			assert.NotContains(t, notes, samples, "%s %+v", c.file, c.of)
+			assert.NotContains(t, notes, tasks, "%s %+v", c.file, c.of)
+			continue
+		}
+		assert.Regexp(t, `To record it all: .* --profile dotnet-sampled-thread-time .*TplEventSource:0x1FF:4,Microsoft-Windows-DotNETRuntime:0x1C001:4`, notes)
 	}
 }

@@ -104,7 +104,7 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 	if sides&requests.Server == 0 {
 		s.Server = nil
 	}
-	s.Notes = append(s.Notes, notRecorded(scan, &need, sides, read)...)
+	s.Notes = notRecorded(s.Notes, scan.Findings(&need, sides), scan.Line(read.ProcessID, sides, true))
 	totals.end(c.Report, []*quantile.Numbers{&durations}, []*quantile.Numbers{&servedDurations})
 	if err := cmp.Or(aside.Err(), ids.Err()); err != nil {
 		return err

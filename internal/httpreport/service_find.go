@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -93,7 +94,7 @@ func (c *ServiceCollector) lacks(s *Service) {
 		return
 	}
 	if !s.tells.any() {
-		note(nettrace.ProviderRuntime+":0x1C001:4", "collections, locks and the size of the thread pool are not recorded")
+		note(collect.RuntimeCauses, "collections, locks and the size of the thread pool are not recorded")
 	} else if names, keywords := s.tells.lacks(); len(names) > 0 {
 		note(fmt.Sprintf("%s:0x%X:4", nettrace.ProviderRuntime, keywords), "there are no events of "+strings.Join(names, " and ")+", so that was not recorded, or nothing happened")
 	}
@@ -101,7 +102,7 @@ func (c *ServiceCollector) lacks(s *Service) {
 		note(nettrace.ProviderSampler, "what threads ran, and what they waited for, is not recorded")
 	}
 	if !s.queues {
-		note(nettrace.ProviderTasks+":0x1FF:4", "how long work of requests was queued for a thread of the pool is not recorded")
+		note(collect.TaskCauses, "how long work of requests was queued for a thread of the pool is not recorded")
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -46,12 +47,12 @@ func (g *nettraceReader) causeVerdict() (Verdict, bool) {
 	}
 	if !tasks {
 		lacks = append(lacks, "no task events to tell whose work goes on, and what waited for the thread pool, where no other event does")
-		providers = append(providers, nettrace.ProviderTasks+":0x1FF:4")
+		providers = append(providers, collect.TaskCauses)
 	}
 	switch {
 	case !runtime:
 		lacks = append(lacks, "no events of the runtime to tell of collections, exceptions, locks and how the thread pool grew")
-		providers = append(providers, nettrace.ProviderRuntime+":0x1C001:4")
+		providers = append(providers, collect.RuntimeCauses)
 	case samples && !stops: // threads are stopped for each sample, which the same keyword tells
 		lacks = append(lacks, "no events of the garbage collector to tell what time it took")
 		providers = append(providers, nettrace.ProviderRuntime+":0x1:4")

@@ -6,6 +6,7 @@ import (
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/collect"
+	"github.com/tracefix/tracefix/nettrace"
 )
 
 // A Finding is something that the recording lacks, and what that does to the rows.
@@ -76,6 +77,19 @@ func (s *Scanner) Findings(n *Need, sides Sides) []Finding {
 	return f
 }
 
+// Findings tells what the recording lacks that would tell where time went: without it more of it
+// is unknown.
+func (r *Recorder) Findings() []Finding {
+	var f []Finding
+	if !r.Log.Sampled() {
+		f = append(f, Finding{nettrace.ProviderSampler, "no CPU samples tell what ran and what blocked, so that is known at events alone"})
+	}
+	if !r.Log.Awaited() {
+		f = append(f, Finding{collect.TaskCauses, "no task events tell whose work goes on, and what waited for the thread pool, where no other event does"})
+	}
+	return f
+}
+
 func (s *Scanner) clientFindings(n *Need) []Finding {
 	var f []Finding
 	add := func(missing, effect string, args ...any) {
@@ -137,24 +151,37 @@ var bridgeSpecs = map[Sides]string{
 }
 
 // Line is the line that records all that requests of these sides need, for the runtime and the
-// recorder that wrote the trace.
-func (s *Scanner) Line(pid int, sides Sides) string {
-	if !s.seen.old || s.seen.providers != [4]int64{} {
-		return line(pid, sides).For(s.version())
+// recorder that wrote the trace; with causes also what tells where their time went.
+func (s *Scanner) Line(pid int, sides Sides, causes bool) string {
+	links, profiles := []string{collect.ActivityIDs}, []string(nil)
+	if causes {
+		links, profiles = []string{collect.TaskCauses, collect.RuntimeCauses}, []string{collect.Sampled}
 	}
-	var providers, specs []string
+	var providers []string
+	if s.seen.old && s.seen.providers == [4]int64{} {
+		providers = oldProviders(sides, links)
+	} else {
+		providers = providersOf(sides, links)
+		if sides == Client|Server || causes && sides == Server {
+			providers = append(providers, collect.Spans) // whose ids pair both sides, and which tell statuses
+		}
+	}
+	l := collect.Line{PID: pid, Profiles: profiles, Providers: providers}
+	return l.For(s.version())
+}
+
+// oldProviders are those of .NET before 5, where the bridge alone tells of what a process asks for.
+func oldProviders(sides Sides, links []string) (list []string) {
+	var specs []string
 	for _, side := range []Sides{Client, Server} {
 		if sides&side != 0 {
 			specs = append(specs, bridgeSpecs[side])
 		}
 	}
 	if sides&Server != 0 {
-		providers = append(providers, collect.All(httpphases.ProviderHosting))
+		list = append(list, collect.All(httpphases.ProviderHosting))
 	}
-	providers = append(providers, collect.ActivityIDs,
-		httpphases.ProviderBridge+`:0x3:5:FilterAndPayloadSpecs="`+strings.Join(specs, `\n`)+`"`)
-	old := collect.Line{PID: pid, Providers: providers}
-	return old.For(s.version())
+	return append(append(list, links...), httpphases.ProviderBridge+`:0x3:5:FilterAndPayloadSpecs="`+strings.Join(specs, `\n`)+`"`)
 }
 
 // version is that of the trace. A test may have no reader.
@@ -174,21 +201,15 @@ func ClientProviders() (list []string) {
 	return list
 }
 
-// line is that of .NET 5 and later. Where both sides are asked for it has the bridge,
-// whose span ids pair them.
-func line(pid int, sides Sides) *collect.Line {
-	var providers []string
+// providersOf are those of .NET 5 and later.
+func providersOf(sides Sides, links []string) (list []string) {
 	if sides&Client != 0 {
-		providers = ClientProviders()
+		list = ClientProviders()
 	}
 	if sides&Server != 0 {
-		providers = append(providers, collect.All(httpphases.ProviderHosting))
+		list = append(list, collect.All(httpphases.ProviderHosting))
 	}
-	providers = append(providers, collect.ActivityIDs)
-	if sides == Client|Server {
-		providers = append(providers, collect.Spans)
-	}
-	return &collect.Line{PID: pid, Providers: providers}
+	return append(list, links...)
 }
 
 // HasMethods reports whether the bridge told HTTP methods.

@@ -378,7 +378,7 @@ func TestFindings(t *testing.T) {
 		})
 	}
 	assert.Equal(t, `dotnet-trace collect -p 12 --providers "System.Net.Http:0xFFFFFFFFFFFFFFFF:4,System.Net.NameResolution:0xFFFFFFFFFFFFFFFF:4,`+
-		`System.Net.Sockets:0xFFFFFFFFFFFFFFFF:4,System.Net.Security:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4"`, line(12, Client).String())
+		`System.Net.Sockets:0xFFFFFFFFFFFFFFFF:4,System.Net.Security:0xFFFFFFFFFFFFFFFF:4,System.Threading.Tasks.TplEventSource:0x80:4"`, (&Scanner{}).Line(12, Client, false))
 }
 
 // The server's rows are paired with the client's where the bridge was on.

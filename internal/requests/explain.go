@@ -112,6 +112,9 @@ func (x *Explainer) until(t int64) {
 	}
 }
 
+// Findings are those of the Recorder.
+func (x *Explainer) Findings() []Finding { return x.rec.Findings() }
+
 // OnlyCPU reports whether the recording tells when threads were on a CPU and not when they were off.
 func (x *Explainer) OnlyCPU() bool { return x.rec.Log.OnCPU() && !x.rec.Log.OffCPU() }
 
