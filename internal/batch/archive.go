@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"cmp"
 	"compress/bzip2"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -536,11 +537,13 @@ type openTarball struct {
 	s        source
 	h        *shared
 	count    *input.Counting // of stored bytes
-	read     *input.Counting // of unpacked bytes; tar.Reader takes no more than it needs
+	from     io.Reader       // of unpacked bytes; tar.Reader takes no more of them than it needs
+	read     *input.Counting // its
 	seeks    bool            // so that members that are not wanted are not read
 	layers   []func()        // what closes them
 	credited int64           // of the stored bytes
 	ends     int64           // where the data of the last member do that was handed on as it comes
+	broken   error           // the first header that is
 }
 
 // openTar opens a tar with the compressions around it.
@@ -573,8 +576,8 @@ func (w *walker) openTar(k archiveKind, s source) (*openTarball, error) {
 	}
 	if stored != nil {
 		c := &seekCounter{input.Counting{R: stored}}
-		t.count, t.seeks = &c.Counting, true
-		t.read, t.Reader = &input.Counting{R: c}, tar.NewReader(c)
+		t.count, t.seeks, t.read = &c.Counting, true, &c.Counting
+		t.from, t.Reader = c, tar.NewReader(c)
 		return t, nil
 	}
 	t.count = &input.Counting{R: from}
@@ -589,7 +592,7 @@ func (w *walker) openTar(k archiveKind, s source) (*openTarball, error) {
 		r = &ratioReader{r: layer, stored: func() int64 { return t.count.N }}
 	}
 	t.read = &input.Counting{R: r}
-	t.Reader = tar.NewReader(t.read)
+	t.from, t.Reader = t.read, tar.NewReader(t.read)
 	return t, nil
 }
 
@@ -609,6 +612,28 @@ func (t *openTarball) breaksOff() bool {
 	return t.ends > t.read.N
 }
 
+// next goes to the next member. Behind a broken header, of which nobody knows how long its data are, that is
+// the one of the next header whose sum is right.
+func (t *openTarball) next(ctx context.Context, before int) (*tar.Header, error) {
+	hdr, err := t.Next()
+	if !errors.Is(err, tar.ErrHeader) || t.breaksOff() {
+		return hdr, err
+	}
+	if t.broken == nil {
+		t.broken = fmt.Errorf("tar: stored byte %d: %w (%d members before it were read, and those behind the next whole header)", t.count.N, err, before)
+	}
+	for ctx.Err() == nil {
+		at := t.read.N
+		t.Reader = tar.NewReader(t.from)
+		hdr, err = t.Next()
+		if errors.Is(err, tar.ErrHeader) || err == io.EOF && t.read.N > at { // zeros end a tar, but data have them, too
+			continue
+		}
+		return hdr, err
+	}
+	return nil, ctx.Err()
+}
+
 func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int) bool {
 	t, err := w.openTar(k, s)
 	if err != nil {
@@ -619,18 +644,19 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 		if depth == 1 {
 			w.top = n
 		}
-		hdr, err := t.Next()
-		if err == io.EOF {
-			return true
-		}
+		hdr, err := t.next(w.ctx, n)
 		if err != nil && !errors.Is(err, tar.ErrInsecurePath) {
-			if w.ctx.Err() != nil {
+			switch {
+			case w.ctx.Err() != nil:
 				return false
-			}
-			if t.breaksOff() {
+			case t.broken != nil:
+				err = t.broken
+			case err == io.EOF || t.breaksOff():
 				return true
+			default:
+				err = fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", t.count.N, err, n)
 			}
-			return w.refuse(name, fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", t.count.N, err, n))
+			return w.refuse(name, err)
 		}
 		if n == maxMembers {
 			return w.refuse(name, fmt.Errorf("tar: more than %d members", maxMembers))

@@ -585,6 +585,42 @@ func TestErrorsOfZips(t *testing.T) {
 	}
 }
 
+// A header that is broken costs its member and none behind it, also where the data between look like the end of a tar.
+func TestTarWithABrokenHeader(t *testing.T) {
+	zeros := trace("2") + strings.Repeat("\x00", 4096) + "}"
+	whole := tarball(t, member{name: "1.json", content: trace("1")}, member{name: "2.json", content: zeros}, member{name: "3.json", content: trace("3")}, member{name: "4.json", content: trace("4")})
+	header := func(name string) int { return bytes.Index(whole, append([]byte(name), 0)) }
+	second := bytes.Clone(whole)
+	second[header("2.json")] ^= 1
+	two := bytes.Clone(second)
+	two[header("4.json")+150] ^= 1 // its sum
+	for name, c := range map[string]struct {
+		tar  []byte
+		want []string
+		at   string
+	}{
+		"a.tar":    {second, []string{"1.json", "3.json", "4.json"}, "tar: stored byte 1536: archive/tar: invalid tar header (1 members before it were read, and those behind the next whole header)"},
+		"b.tar.gz": {gz(t, second), []string{"1.json", "3.json", "4.json"}, "archive/tar: invalid tar header (1 members before it were read, and those behind the next whole header)"},
+		"c.tar":    {two, []string{"1.json", "3.json"}, "tar: stored byte 1536: "},
+		"d.tar":    {two[:len(two)-2*1024+100], []string{"1.json", "3.json"}, "tar: stored byte 1536: "},
+		"e.tar":    {tarball(t, member{name: "in.tar", content: string(second)}, member{name: "5.json", content: trace("5")}), []string{"in.tar/1.json", "in.tar/3.json", "in.tar/4.json", "5.json"}, "archive/tar: invalid tar header"},
+	} {
+		in := t.TempDir()
+		put(t, in, map[string]string{name: string(c.tar)})
+		var got, failed []string
+		for _, x := range run(t, Config{Paths: []string{in}, Out: t.TempDir()}).Traces {
+			if x.Status == Failed {
+				failed = append(failed, x.Error)
+				continue
+			}
+			got = append(got, filepath.ToSlash(strings.TrimPrefix(x.Input.Name, filepath.Join(in, name)+string(filepath.Separator))))
+		}
+		assert.ElementsMatch(t, c.want, got, name)
+		require.Len(t, failed, 1, name)
+		assert.Contains(t, failed[0], c.at, name)
+	}
+}
+
 // A zip is one also where its first header is broken, or a program stands before it.
 func TestZipWithoutItsHead(t *testing.T) {
 	z := zipball(t, member{name: "1.json", content: trace("1")}, member{name: "2.json", content: trace("2")})
