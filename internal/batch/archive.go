@@ -664,32 +664,36 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 		if hdr.Typeflag == tar.TypeDir || hdr.Typeflag == tar.TypeXGlobalHeader {
 			continue
 		}
-		it := w.member(hdr.Name, name, in, hdr.Typeflag == tar.TypeReg)
-		it.stored = hdr.Size
-		if depth == 1 {
-			it.credit = t.count.N - t.credited
-			t.credited = t.count.N
-		}
-		if it.skip == "" && it.err == nil {
-			it.skip, it.err = w.unreadable(hdr)
-		}
-		if it.skip == "" && it.err == nil {
-			it.old = w.known(it)
-		}
-		if it.skip == "" && it.err == nil && it.old == nil {
-			kind, inner := t.data(it, hdr.Size)
-			if kind.form != "" {
-				if !w.archive(kind, inner, it.name, below(it.prefix), depth+1) {
-					return false
-				}
-				w.progress.credit(it.credit)
-				continue
-			}
-		}
-		if !w.emit(it) {
+		if !w.tarMember(t, hdr, w.member(hdr.Name, name, in, hdr.Typeflag == tar.TypeReg), depth) {
 			return false
 		}
 	}
+}
+
+// tarMember emits a member of a tar, or goes through it if it is an archive.
+func (w *walker) tarMember(t *openTarball, hdr *tar.Header, it *item, depth int) bool {
+	it.stored = hdr.Size
+	if depth == 1 {
+		it.credit = t.count.N - t.credited
+		t.credited = t.count.N
+	}
+	if it.skip == "" && it.err == nil {
+		it.skip, it.err = w.unreadable(hdr)
+	}
+	if it.skip == "" && it.err == nil {
+		it.old = w.known(it)
+	}
+	if it.skip == "" && it.err == nil && it.old == nil {
+		kind, inner := t.data(it, hdr.Size)
+		if kind.form != "" {
+			if !w.archive(kind, inner, it.name, below(it.prefix), depth+1) {
+				return false
+			}
+			w.progress.credit(it.credit)
+			return true
+		}
+	}
+	return w.emit(it)
 }
 
 // unreadable tells why a member of a tar is left out; nothing if it is not.
