@@ -15,7 +15,7 @@ type Cursor struct {
 	b       []byte
 	pos     int
 	pointer int  // size of a pointer, 0 is 8
-	odd     bool // a boolean was neither 0 nor 1
+	odd     bool // a boolean was neither 0 nor 1, or an integer larger than its type
 	err     error
 }
 

@@ -812,6 +812,8 @@ func TestNullEventName(t *testing.T) {
 func TestOtherForms(t *testing.T) {
 	num, text, yes := Field{Name: "n", Type: TypeInt32}, Field{Name: "s", Type: TypeString}, Field{Name: "b", Type: TypeBool32}
 	money, small := Field{Name: "m", Type: TypeDecimal}, Field{Name: "e", Type: TypeUint8}
+	short, char := Field{Name: "h", Type: TypeInt16}, Field{Name: "c", Type: TypeChar}
+	plus, big := Field{Name: "u", Type: TypeUint32}, Field{Name: "l", Type: TypeInt64}
 	pair := Field{Type: TypeObject, Fields: []Field{yes, num}}
 	for _, c := range []struct {
 		fields  []Field
@@ -830,6 +832,19 @@ func TestOtherForms(t *testing.T) {
 		{[]Field{{Type: TypeObject, Fields: []Field{yes, yes, text}}}, "01 00 6100 6200 6300 0000", "[{b:true b:false s:abc}]"},
 		{[]Field{yes, yes, text}, "00 01 6100 6200 6300 0000", "[false true abc]"},
 		{[]Field{yes, small, text}, "01000000 c8000000 78000000", "[true 200 x]"},
+		{[]Field{num, big}, "fbffffffffffffff 0200000001000000", "[-5 4294967298]"}, // WriteEvent(long, long)
+		{[]Field{num, big}, "fbffffff 0200000001000000", "[-5 4294967298]"},
+		{[]Field{plus, text}, "fffffffe00000000 78000000", "[4278190079 x]"},
+		{[]Field{text, plus}, "78000000 05000000 00000000", "[x 5]"},
+		{[]Field{char, num, big}, "6100000000000000 feffffffffffffff 0300000000000000", "[a -2 3]"},
+		{[]Field{num, big, text, text}, "05000000 0600000000000000 0000 0000", "[5 6  ]"},
+		{[]Field{char, text}, "ac200000 78000000", "[€ x]"}, // WriteEvent(int, string)
+		{[]Field{char, char, small}, "61000000 ac200000 03000000", "[a € 3]"},
+		{[]Field{small, small}, "c8000000 03", "[200 3]"}, // only one is an enumeration
+		{[]Field{small, small}, "c8 03000000", "[200 3]"},
+		{[]Field{text, small, short, text}, "0000 c8000000 fdff 6500 0000", "[ 200 -3 e]"},
+		{[]Field{small, short, small, char}, "c8000000 fdffffff 03 6100", "[200 -3 3 a]"},
+		{[]Field{small, small, small, small, small}, "01000000 02000000 03000000 04000000 05000000", "[1 2 3 4 5]"},
 		{[]Field{yes, num}, "01000000 05000000 09", "[true 5]"},
 		{[]Field{num, yes}, "05000000 0100", "[5 ]"}, // cut
 	} {

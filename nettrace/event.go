@@ -331,6 +331,8 @@ const (
 	TypeHex32    TypeCode = 0x105 // as TypeUint32; shown in hexadecimal by convention
 	TypeHex64    TypeCode = 0x106 // as TypeUint64; likewise
 	TypeEnum32   TypeCode = 0x107 // as TypeUint32; the reference library shows it as text: "1"
+
+	typeWide TypeCode = 0x108 // the integer or char Elem in Count bytes; see widened
 )
 
 // A Field is a field of a payload.

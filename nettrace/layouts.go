@@ -190,19 +190,15 @@ func findLayout(m *Metadata, version int) *Layout {
 	return builtIn(m.Provider, m.EventID, version)
 }
 
-// Types that EventSource writes otherwise than its metadata says. A self-describing
-// one has booleans of one byte and decimals as doubles (dotnet/runtime#119737), one
-// with a manifest has enumerations of four bytes at least.
-var (
-	selfDescribed = map[TypeCode]TypeCode{TypeBool32: TypeBool8, TypeDecimal: TypeFloat64}
-	smallEnums    = map[TypeCode]TypeCode{TypeInt8: TypeInt32, TypeUint8: TypeUint32, TypeInt16: TypeInt32, TypeUint16: TypeUint32}
-)
+// selfDescribed are the types that a self-describing EventSource writes otherwise than its metadata
+// says: booleans of one byte, and decimals as doubles (dotnet/runtime#119737).
+var selfDescribed = map[TypeCode]TypeCode{TypeBool32: TypeBool8, TypeDecimal: TypeFloat64}
 
 // writtenForms returns the ways in which fields may have been written, the likeliest
 // first; nil if there is one only. What Write<T> writes is one object without a name.
-// Enumerations are not looked for where fields may not reach to the end of the payload
+// Wider integers are not looked for where fields may not reach to the end of the payload
 // (v6, nettrace.md section 5.4).
-func writtenForms(fields []Field, enums bool) [][]Field {
+func writtenForms(fields []Field, wider bool) [][]Field {
 	own, selfDiffers := withTypes(fields, selfDescribed)
 	if len(fields) == 1 && fields[0].Type == TypeObject && fields[0].Name == "" {
 		if !selfDiffers {
@@ -211,8 +207,8 @@ func writtenForms(fields []Field, enums bool) [][]Field {
 		return [][]Field{own, fields}
 	}
 	forms := [][]Field{fields}
-	if wide, differ := withTypes(fields, smallEnums); differ && enums {
-		forms = append(forms, wide)
+	if wider {
+		forms = append(forms, widened(fields)...)
 	}
 	if selfDiffers {
 		forms = append(forms, own)
@@ -221,6 +217,62 @@ func writtenForms(fields []Field, enums bool) [][]Field {
 		return nil
 	}
 	return forms
+}
+
+// mostEnums is how many small integers are looked at one by one: each doubles the forms.
+const mostEnums = 4
+
+// widened returns the ways in which an EventSource with a manifest may have written integers in more
+// bytes than it declares. An enumeration has four at least, and is declared as the integer that it is
+// made of. And C# converts arguments to what an overload of WriteEvent takes, all of them int or all
+// of them long, but for a string: WriteEvent(1, id, bytes) of an int and a long writes two longs.
+func widened(fields []Field) (forms [][]Field) {
+	var small, chars, ints []int
+	texts := 0
+	for i := range fields {
+		switch fields[i].Type {
+		case TypeInt8, TypeUint8, TypeInt16, TypeUint16:
+			small, ints = append(small, i), append(ints, i)
+		case TypeChar:
+			chars, ints = append(chars, i), append(ints, i)
+		case TypeInt32, TypeUint32, TypeInt64:
+			ints = append(ints, i)
+		case TypeString:
+			texts++
+		}
+	}
+	if len(chars) > 0 {
+		forms = append(forms, inBytes(fields, 4, slices.Concat(small, chars)))
+	}
+	if len(small) > mostEnums {
+		forms = append(forms, inBytes(fields, 4, small))
+	} else {
+		for set := 1<<len(small) - 1; set > 0; set-- {
+			var enums []int
+			for bit, i := range small {
+				if set>>bit&1 != 0 {
+					enums = append(enums, i)
+				}
+			}
+			forms = append(forms, inBytes(fields, 4, enums))
+		}
+	}
+	if len(fields) <= 3 && texts <= 1 && len(ints)+texts == len(fields) {
+		if short := slices.DeleteFunc(ints, func(i int) bool { return fields[i].Type == TypeInt64 }); len(short) > 0 {
+			forms = append(forms, inBytes(fields, 8, short))
+		}
+	}
+	return forms
+}
+
+// inBytes returns fields of which some integers have that many bytes.
+func inBytes(fields []Field, size int, which []int) []Field {
+	fields = slices.Clone(fields)
+	for _, i := range which {
+		narrow := fields[i]
+		fields[i] = Field{Name: narrow.Name, Type: typeWide, Elem: &narrow, Count: size}
+	}
+	return fields
 }
 
 // withoutEventName returns the fields of a logger's event in the form that .NET before 5

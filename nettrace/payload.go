@@ -258,8 +258,9 @@ func (c *counts) get(i int) uint64 {
 // Bytes behind the last field are ignored: newer versions append. Without a
 // layout nothing is appended; Payload has the bytes.
 //
-// EventSource writes some types otherwise than it declares them (booleans, decimals,
-// small enumerations). Where only that form fits the payload, it is the one decoded.
+// EventSource writes some types otherwise than it declares them (booleans, decimals, small
+// enumerations, integers that WriteEvent takes as wider ones). Where only that form fits the payload,
+// it is the one decoded.
 func (ev *Event) AppendValues(dst []Value) ([]Value, error) {
 	l := ev.Layout()
 	if l == nil {
@@ -467,6 +468,9 @@ func (v *Value) decode(c *Cursor, f *Field, counts *counts) {
 	case TypeRelLoc, TypeDataLoc:
 		v.location(c, f)
 		return
+	case typeWide:
+		v.wide(c, f)
+		return
 	case TypeObject:
 		v.kind, v.field = KindObject, f
 		c.skipFields(f.Fields)
@@ -495,6 +499,19 @@ func (v *Value) arrayKind(elem *Field, n uint64) {
 		v.kind = KindBytes
 	default:
 		v.kind, v.bits, v.field = KindArray, n, elem
+	}
+}
+
+// wide reads a value that is followed by what makes it an integer of more bytes.
+func (v *Value) wide(c *Cursor, f *Field) {
+	at := c.pos
+	v.decode(c, f.Elem, nil)
+	sign := byte(0)
+	if v.kind == KindInt && v.Int() < 0 {
+		sign = 0xff
+	}
+	for _, b := range c.Bytes(at + f.Count - c.pos) {
+		c.odd = c.odd || b != sign
 	}
 }
 
