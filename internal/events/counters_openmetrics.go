@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/tracefix/tracefix/internal/text"
 )
@@ -38,19 +39,22 @@ func (o *openMetrics) Close(r *CounterResult) error {
 	var families []*family
 	byName := map[string]*family{} // by the names of their samples
 	pids := map[int]bool{}
-	fell := map[string]bool{} // the names of counters
+	fell := map[string]bool{} // the names of counters and summaries
 	for _, s := range o.all.series {
 		pids[s.PID] = true
 		if s.fell {
 			name, _, _ := metricName(s)
+			if s.Type == Histogram && !fell[name] {
+				r.Notes = append(r.Notes, text.Line(s.Provider+"/"+s.Name+" has negative measurements: OpenMetrics has no number and sum of these, and its quantiles are gauges"))
+			}
 			fell[name] = true
 		}
 	}
 	for _, s := range o.all.series {
 		typ := map[CounterType]string{Gauge: "gauge", UpDownCounter: "gauge", Rate: "counter", Counter: "counter", Histogram: "summary"}[s.Type]
 		name, unit, _ := metricName(s)
-		if typ == "counter" && fell[name] {
-			typ = "gauge" // a counter may begin anew, but not fall; all of its tags are one family
+		if fell[name] {
+			typ = "gauge" // a counter may begin anew, but not fall, and nothing of a summary be negative; all tags are one family
 		}
 		taken := func(suffix string) bool {
 			f := byName[name+suffix]
@@ -132,14 +136,27 @@ func (f *family) appendSeries(b []byte, s *series, labels string) []byte {
 		}
 		b = append(b, '\n')
 	}
+	quantile := func(q *Quantile, x *sample) { line("", `quantile="`+q.Text+`"`, q.Value*scale, x) }
+	if s.Type == Histogram && f.typ == "gauge" { // its samples must stand together, quantile by quantile
+		for _, share := range s.shares() {
+			for i := range points {
+				for j := range points[i].quantil {
+					if q := &points[i].quantil[j]; q.Text == share {
+						quantile(q, &points[i])
+					}
+				}
+			}
+		}
+		return b
+	}
 	for i := range points {
 		x := &points[i]
-		switch f.typ {
-		case "counter":
+		switch {
+		case f.typ == "counter":
 			line("_total", "", x.total*scale, x)
-		case "summary":
-			for _, q := range x.quantil {
-				line("", `quantile="`+q.Text+`"`, q.Value*scale, x)
+		case s.Type == Histogram:
+			for j := range x.quantil {
+				quantile(&x.quantil[j], x)
 			}
 			if s.Count >= 0 {
 				line("_sum", "", x.sum*scale, x)
@@ -154,6 +171,18 @@ func (f *family) appendSeries(b []byte, s *series, labels string) []byte {
 		}
 	}
 	return b
+}
+
+// shares are the quantiles that a histogram has, as written.
+func (s *series) shares() (shares []string) {
+	for i := range s.points {
+		for _, q := range s.points[i].quantil {
+			if !slices.Contains(shares, q.Text) {
+				shares = append(shares, q.Text)
+			}
+		}
+	}
+	return shares
 }
 
 // metricName builds a name: the provider in lower case without other characters, the
@@ -178,9 +207,7 @@ func metricName(s *series) (name, unit string, scale float64) {
 		unit, scale = "ratio", 0.01
 	case "", "count", "Count":
 	default:
-		if !strings.HasPrefix(s.Unit, "{") { // an annotation of UCUM, no unit
-			unit = strings.Trim(sanitize(s.Unit), "_")
-		}
+		unit = unitName(s.Unit)
 	}
 	name = unreserved(b.String(), "metric_")
 	// These ends belong to the samples of a counter or summary.
@@ -195,9 +222,32 @@ func metricName(s *series) (name, unit string, scale float64) {
 	return name, unit, scale
 }
 
+// unitName is a unit as a name may end in it; "" where that would be another one, as C is of °C.
+func unitName(unit string) string {
+	if strings.HasPrefix(unit, "{") { // an annotation of UCUM, no unit
+		return ""
+	}
+	if per, ok := strings.CutPrefix(unit, "/"); ok {
+		unit = "per_" + per
+	}
+	unit = strings.Map(ascii, unit)
+	if strings.ContainsFunc(unit, func(r rune) bool { return r >= utf8.RuneSelf }) {
+		return ""
+	}
+	return strings.Trim(sanitize(unit), "_")
+}
+
+// ascii is the letter that UCUM has for micro.
+func ascii(r rune) rune {
+	if r == 'µ' || r == 'μ' {
+		return 'u'
+	}
+	return r
+}
+
 func sanitize(s string) string {
 	return strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
+		if r = ascii(r); r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' {
 			return r
 		}
 		return '_'

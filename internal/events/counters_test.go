@@ -8,6 +8,7 @@ import (
 	"encoding/csv"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -378,6 +379,24 @@ a_x_y_bytes 2000000 0
 a_x_y_bytes{series="2"} 7 10
 # EOF
 `, openMetricsOf(t, value("x-y", "MB", 2), value("x.y", "B", 7)), "units")
+	low := func(quantile, sum float64) Point {
+		return Point{Name: "h", Type: Histogram, Value: nan, Total: nan, Count: 2, Sum: sum, Quantiles: []Quantile{{0.5, quantile, "0.5"}, {0.99, 3, "0.99"}}}
+	}
+	gauges := `# TYPE a_h gauge
+# HELP a_h h
+a_h{quantile="0.5"} 1 0
+a_h{quantile="0.5"} %d 10
+a_h{quantile="0.99"} 3 0
+a_h{quantile="0.99"} 3 10
+# EOF
+`
+	assert.Equal(t, fmt.Sprintf(gauges, -1), openMetricsOf(t, low(1, 4), low(-1, 2)), "a negative quantile")
+	assert.Equal(t, fmt.Sprintf(gauges, 1), openMetricsOf(t, low(1, 4), low(1, -2)), "a negative sum")
+	for unit, want := range map[string]string{"µs": "us", "μs": "us", "°C": "", "/s": "per_s", "By/s": "By_s", "{req}/s": "", "[lb_av]": "lb_av"} {
+		name, got, _ := metricName(&series{Point: Point{Provider: "A", Name: "x", Unit: unit}})
+		assert.Equal(t, want, got, unit)
+		assert.Equal(t, strings.TrimSuffix("a_x_"+want, "_"), name, unit)
+	}
 }
 
 // TestOpenMetricsNames holds that no name is reserved, of a family or a label, and that no label

@@ -402,7 +402,7 @@ type series struct {
 	last    float64
 
 	measured int64 // measurements; intervals where their number is not told
-	fell     bool  // a counter that went down
+	fell     bool  // a counter that went down, a histogram of negative measurements
 }
 
 // mean is that of all measurements: an interval with more of them weighs more.
@@ -410,6 +410,11 @@ func (s *series) mean() float64 { return s.sum / float64(s.measured) }
 
 // grows reports whether values are growth, which adds up.
 func (p *Point) grows() bool { return p.Type == Rate || p.Type == Counter }
+
+// negative reports whether measurements of a histogram were below zero.
+func (p *Point) negative() bool {
+	return p.Type == Histogram && (p.Sum < 0 || p.Min < 0 || slices.ContainsFunc(p.Quantiles, func(q Quantile) bool { return q.Value < 0 }))
+}
 
 type sample struct {
 	at      time.Time
@@ -456,7 +461,7 @@ func (t *table) add(p *Point, keep bool) {
 	}
 	s.n++
 	v := s.measure(p)
-	s.fell = s.fell || p.grows() && p.Value < 0
+	s.fell = s.fell || p.grows() && p.Value < 0 || p.negative()
 	s.Quantiles = append([]Quantile(nil), p.Quantiles...)
 	switch {
 	case p.Type == Histogram:
