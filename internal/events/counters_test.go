@@ -465,6 +465,22 @@ func TestTableLines(t *testing.T) {
 	assert.Equal(t, "counter                unit  values  min  mean  max  last\nA\ufffd[2J\n  x[q=two lines\ufffd[31m]             1    4     4    4     4\n", out.String())
 }
 
+// TestTableVersions holds that a counter stands under the version of its own meter.
+func TestTableVersions(t *testing.T) {
+	var out bytes.Buffer
+	w := NewCounterWriter("table", &out, 0, 0)
+	for i, p := range []Point{{Provider: "M", Version: "1.0", Name: "a"}, {Provider: "E", Name: "b"}, {Provider: "M", Version: "2.0", Name: "c"}, {Provider: "M", Version: "1.0", Name: "d"}, {Provider: "M", Name: "e"}} {
+		p.Value, p.Count, p.Ns = 4, -1, int64(i)
+		require.NoError(t, w.Add(&p))
+	}
+	require.NoError(t, w.Close(&CounterResult{}))
+	var got []string
+	for line := range strings.Lines(out.String()) {
+		got = append(got, strings.TrimRight(line[:min(len(line), len("  a  "))], " \n"))
+	}
+	assert.Equal(t, []string{"count", "M", "  e", "M 1.0", "  a", "  d", "M 2.0", "  c", "E", "  b"}, got)
+}
+
 // metricsTrace is a trace of the events of the Metrics provider: the id, then the values
 // of the fields.
 func metricsTrace(t *testing.T, events ...[]string) input.Opener {

@@ -541,15 +541,20 @@ func (t *tableWriter) Add(p *Point) error {
 func (t *tableWriter) Close(r *CounterResult) error {
 	t.all.shown(r)
 	var b strings.Builder
-	provider := ""
+	type meter struct{ provider, version string }
+	var headed meter
 	list := slices.Clone(t.all.series)
-	order := map[string]int{}
+	order := map[meter]int{} // of the providers, and of the versions of each
 	for _, s := range list {
-		if _, ok := order[s.Provider]; !ok {
-			order[s.Provider] = len(order)
+		for _, m := range []meter{{s.Provider, ""}, {s.Provider, s.Version}} {
+			if _, ok := order[m]; !ok {
+				order[m] = len(order)
+			}
 		}
 	}
-	slices.SortStableFunc(list, func(a, b *series) int { return cmp.Compare(order[a.Provider], order[b.Provider]) })
+	slices.SortStableFunc(list, func(a, b *series) int {
+		return cmp.Or(cmp.Compare(order[meter{a.Provider, ""}], order[meter{b.Provider, ""}]), cmp.Compare(order[meter{a.Provider, a.Version}], order[meter{b.Provider, b.Version}]))
+	})
 	rows := make([][7]string, len(list))
 	head := [7]string{"counter", "unit", "values", "min", "mean", "max", "last"}
 	w := [7]int{}
@@ -598,9 +603,9 @@ func (t *tableWriter) Close(r *CounterResult) error {
 		line(head)
 	}
 	for i, s := range list {
-		if s.Provider != provider {
-			provider = s.Provider
-			b.WriteString(text.Line(provider))
+		if m := (meter{s.Provider, s.Version}); m != headed {
+			headed = m
+			b.WriteString(text.Line(s.Provider))
 			if s.Version != "" {
 				b.WriteString(" " + text.Line(s.Version))
 			}
