@@ -233,20 +233,30 @@ func (w *weigher) event(v *profile.Value, ev *nettrace.Event, row *weighRow) boo
 	if l == nil {
 		return false
 	}
-	at := slices.IndexFunc(l.Fields, func(f nettrace.Field) bool { return strings.EqualFold(f.Name, row.field) })
-	if at < 0 {
-		return false
-	}
 	w.values, _ = ev.AppendValues(w.values[:0])
-	if at >= len(w.values) {
-		return false
-	}
-	switch f := &w.values[at]; f.Kind() {
+	switch f := fieldOf(l, w.values, row.field); f.Kind() {
 	case nettrace.KindInt, nettrace.KindUint, nettrace.KindFloat, nettrace.KindBool:
 		v.Amount = f.Float()
 		return math.Abs(v.Amount) <= maxAmount // NaN is not
 	}
 	return false
+}
+
+// fieldOf returns the field of that name, none if there is no such. What Write<T> writes has all of
+// them in one object without a name.
+func fieldOf(l *nettrace.Layout, values []nettrace.Value, name string) nettrace.Value {
+	if len(l.Fields) == 1 && l.Fields[0].Name == "" && len(values) == 1 {
+		for f, v := range values[0].Members() {
+			if strings.EqualFold(f.Name, name) {
+				return v
+			}
+		}
+	}
+	at := slices.IndexFunc(l.Fields, func(f nettrace.Field) bool { return strings.EqualFold(f.Name, name) })
+	if at < 0 || at >= len(values) {
+		return nettrace.Value{}
+	}
+	return values[at]
 }
 
 // finish drops values that never came, and puts those of late samples in order. That of a wait never

@@ -73,3 +73,19 @@ func TestFieldsOfAnySize(t *testing.T) {
 	require.NoError(t, err)
 	assert.EqualValues(t, 5, p.TopValues(0, 0, false).Total)
 }
+
+// An event that Write<T> wrote has its fields in an object without a name.
+func TestFieldsOfWrite(t *testing.T) {
+	fields := []nettrace.Field{{Name: "Name", Type: nettrace.TypeString}, {Name: "Size", Type: nettrace.TypeInt32}}
+	m := &nettrace.Metadata{ID: 1, Provider: "Other", EventID: 1, Name: "Told", Fields: []nettrace.Field{{Type: nettrace.TypeObject, Fields: fields}}}
+	b := written(t, 4, func(write func(nettrace.Event)) {
+		for _, v := range []byte{2, 3} {
+			write(nettrace.Event{ThreadID: 9, CaptureThreadID: 9, Processor: -1, Metadata: m, Payload: []byte{'x', 0, 0, 0, v, 0, 0, 0}})
+		}
+	})
+	for weight, want := range map[string]float64{"Told=size": 5, "Told=Name": 0, "Told=Other": 0} {
+		p, _, err := Profile(t.Context(), bytesOpener(b), &Options{Weights: []string{weight}})
+		require.NoError(t, err)
+		assert.Equal(t, want, p.TopValues(0, 0, false).Total, weight)
+	}
+}
