@@ -19,12 +19,41 @@ import (
 // isSamples recognises tracefix's own ndjson: the first or the second line is one of a sample.
 func isSamples(b []byte) bool {
 	for _, l := range input.TextLines(b, 2) {
-		if bytes.HasPrefix(l, []byte(`{"ts":`)) && bytes.Contains(l, []byte(`,"tid":`)) && bytes.Contains(l, []byte(`,"frames":[`)) {
+		if isSample(l) {
 			return true
 		}
 	}
 	// A stack may be longer than what is looked at.
-	return len(b) >= input.SniffSize && bytes.HasPrefix(b, []byte(`{"ts":`)) && bytes.Contains(b[:1<<10], []byte(`,"frames":[`))
+	return len(b) >= input.SniffSize && !bytes.Contains(b, []byte("\n")) && isSample(b)
+}
+
+// isSample reports whether a line begins as one of a sample does: as we write it, or as a program has
+// that read it and wrote it again, with spaces and with its keys in another order.
+func isSample(l []byte) bool {
+	if bytes.HasPrefix(l, []byte(`{"ts":`)) && bytes.Contains(l, []byte(`,"tid":`)) && bytes.Contains(l, []byte(`,"frames":[`)) {
+		return true
+	}
+	if !bytes.Contains(l, []byte(`"frames"`)) {
+		return false
+	}
+	in := json.NewDecoder(bytes.NewReader(l))
+	if start, err := in.Token(); err != nil || start != json.Delim('{') {
+		return false
+	}
+	for missing := map[string]bool{"ts": true, "tid": true, "frames": true}; ; {
+		key, err := in.Token()
+		name, ok := key.(string)
+		if err != nil || !ok {
+			return false
+		}
+		if delete(missing, name); len(missing) == 0 {
+			return true
+		}
+		var value json.RawMessage
+		if in.Decode(&value) != nil {
+			return false
+		}
+	}
 }
 
 // A line is a sample as tracefix writes it.
