@@ -321,9 +321,7 @@ func (r *Reader) compressedRows(blk *block, rows []row, pos, end int, lo, hi int
 		lacks    missing
 	)
 	cur.meta = r.meta.find(id)
-	if from != (headerState{}) {
-		r.carryOver(blk, &cur, &from)
-	}
+	r.carryOver(blk, &cur, &from) // also at the beginning of a block: the file may define a stack 0 and a thread 0
 	for pos < end {
 		at := pos
 		f := b[pos]

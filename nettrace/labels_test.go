@@ -100,3 +100,33 @@ func TestThreadAgain(t *testing.T) {
 	assert.Zero(t, r.Stats().UnknownThreads)
 	assert.Zero(t, r.Stats().Lost)
 }
+
+// A stack and a thread may have the number 0, which the first event of a block need not tell: each
+// block begins with zeros.
+func TestNumberZero(t *testing.T) {
+	stacks := append(le32(le32(le32(nil, 0), 1), 8), le64(nil, 0x1234)...)
+	rows := append([]byte{20, 0, 1, 0}, make([]byte, 16)...)
+	rows = append(rows, 0xc1, 1, 1, 4, 0x81, 0x80, 0x80, 0) // without the flags of a thread and a stack
+	rows = append(rows, 0x40, 1, 0x81, 0x80, 0x80, 0)
+	v6 := unhex(t, knownV6)[:20+4+0x35+4+0x28]
+	v6 = blockV6(v6, kindThread, []byte{5, 0, 0, 2, 42, 3, 77}) // index 0, process, thread
+	v6 = blockV6(blockV6(v6, kindStack, stacks), kindEvent, rows)
+	v4 := unhex(t, knownV4)
+	v4 = v4[:bytes.Index(v4, []byte("StackBlock"))-15]
+	v4 = objectV4(objectV4(v4, "StackBlock", stacks), "EventBlock", rows)
+	for version, x := range map[int]struct {
+		file   []byte
+		thread uint64
+	}{4: {append(v4, tagNull), 0}, 6: {append(v6, 0, 0, 0, 0), 77}} {
+		r, err := NewReader(bytes.NewReader(x.file), nil)
+		require.NoError(t, err)
+		n := 0
+		for ev, err := range r.All() {
+			require.NoError(t, err, version)
+			assert.Equal(t, x.thread, ev.ThreadID, version)
+			assert.Equal(t, uint64(0x1234), ev.Stack.Leaf(), version)
+			n++
+		}
+		assert.Equal(t, 2, n, version)
+	}
+}
