@@ -83,6 +83,11 @@ func IsDiagsession(z *zip.Reader) bool {
 	return len(z.File) > 1 && slices.ContainsFunc(z.File, func(e *zip.File) bool { return e.Name == diagsessionMember })
 }
 
+const (
+	counters       = "what `dotnet-counters collect` wrote, values and no trace; `tracefix counters` reads those of a trace, as `dotnet-trace collect -p PID --providers System.Runtime:0:1:EventCounterIntervalSec=1` records them"
+	countersHeader = "Timestamp,Provider,Counter Name,Counter Type," // of its csv
+)
+
 const firefox = "a Firefox profile; https://profiler.firefox.com opens it"
 
 var foreigners = []struct {
@@ -105,6 +110,9 @@ var foreigners = []struct {
 	{holds(`"meta"`, `"interval"`, `"processType"`), firefox},              // as the browser's own recorder writes it
 	{holds(`"libs":[`, `"processStartupTime"`, `"pausedRanges"`), firefox}, // as tracefix writes it
 	{holds(`"log"`, `"creator"`, `"entries"`), "a HAR, which `tracefix http` writes; browser devtools open it"},
+	{isPerfView, "a view that PerfView saved, and opens; give the trace that it was made from, or save it there as speedscope"},
+	{func(b []byte) bool { return begins(countersHeader)(bytes.TrimPrefix(b, BOM)) }, counters},
+	{holds(`"TargetProcess":`, `"StartTime":`, `"Events":`), counters},
 	{isConversation, "a recording of what tools said to a process, by `tracefix snoop`; `tracefix ipc FILE --extract DIR` takes the traces out of it"},
 	{begins("\x7fELF"), "an ELF file: a program, or a core dump, which `dotnet-dump analyze` opens"},
 }
@@ -116,6 +124,12 @@ func isConversation(b []byte) bool {
 		b = b[header:]
 	}
 	return begins("DOTNET_IPC_V1\x00")(b) || begins("ADVR_V1\x00")(b)
+}
+
+// isPerfView recognizes a .perfView.xml, which is in a zip of that name most often.
+func isPerfView(b []byte) bool {
+	b = bytes.TrimLeft(bytes.TrimPrefix(b, BOM), " \t\r\n")
+	return begins("<")(b) && bytes.Contains(b[:min(len(b), 200)], []byte("<StackWindow>"))
 }
 
 func isTar(b []byte) bool { return len(b) > 262 && string(b[257:262]) == "ustar" }

@@ -795,6 +795,8 @@ func Describe(head []byte) string {
 		return "the file begins with zero bytes: it was preallocated and never written, or the disk was full; record again"
 	case bytes.HasPrefix(trimmed, []byte("<")) && bytes.Contains(trimmed, []byte("<svg")) && !bytes.Contains(trimmed, []byte("<html")):
 		return "this is an SVG picture, which browsers open; give the trace that it was made from"
+	case bytes.HasPrefix(trimmed, []byte("<?xml")) && !bytes.Contains(trimmed, []byte("<html")):
+		return "this is XML and no trace; give the file as the recorder wrote it"
 	case bytes.HasPrefix(trimmed, []byte("<")):
 		return "this looks like HTML; save the trace itself (JSON), not the page around it"
 	case bytes.HasPrefix(trimmed, []byte("# tracer")):
