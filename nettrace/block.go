@@ -32,8 +32,11 @@ func (r *Reader) readPrologue() error {
 	at := r.src.offset()
 	b = r.src.peek(maxObject + 48 + 1)
 	o, ok := parseObject(b)
+	if !ok && r.src.err == io.EOF && len(b) < maxObject && (len(b) == 0 || cutObject(b)) {
+		return r.short(at+int64(len(b)), "header")
+	}
 	if !ok || o.kind != kindTrace {
-		return r.headless(at, io.ErrUnexpectedEOF)
+		return r.headless(at, errNoTrace)
 	}
 	switch {
 	case o.version < 1:
@@ -76,6 +79,9 @@ func (r *Reader) short(at int64, where string) error {
 
 // errNoEvents reports a file that ends before anything was recorded.
 var errNoEvents = fmt.Errorf("the file ends within it, before the first event; record it anew, or copy it again: %w", io.ErrUnexpectedEOF)
+
+// errNoTrace reports what is framed like a trace and has neither its first object nor a block.
+var errNoTrace = fmt.Errorf("%w: no Trace object is here, and no block of events behind it; copy the file again", ErrDamaged)
 
 // headless looks for the first block of a file whose beginning is missing or
 // broken. Without the Trace object the clock is unknown.

@@ -674,6 +674,22 @@ func TestVersions(t *testing.T) {
 	assert.ErrorIs(t, err, ErrVersion)
 }
 
+// What begins like a trace and goes on otherwise is not called cut off, and what is cut off in front
+// of its first block is told what to do.
+func TestNoTraceObject(t *testing.T) {
+	for _, begin := range []string{magic + serialMagic, serialMagic} {
+		_, err := NewReader(strings.NewReader(begin+strings.Repeat("other words ", 99)), nil)
+		assert.ErrorIs(t, err, ErrDamaged)
+		assert.NotErrorIs(t, err, io.ErrUnexpectedEOF)
+		assert.ErrorContains(t, err, "no Trace object is here, and no block of events behind it; copy the file again")
+		for _, rest := range []string{"", "\x04\x04\x01\x03\x00\x00"} {
+			_, err := NewReader(strings.NewReader(begin+rest), nil)
+			assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
+			assert.ErrorContains(t, err, "header: the file ends within it, before the first event")
+		}
+	}
+}
+
 // Readers that give one byte at a time, or data together with the error, do not matter.
 func TestReaders(t *testing.T) {
 	for name, data := range small(t) {
@@ -964,6 +980,25 @@ func TestMissingStacks(t *testing.T) {
 			assert.Zero(t, other, "%s without the block at %d", name, span[0])
 		}
 	}
+}
+
+// A block that is missing is told with the number of its events only where numbers are missing.
+func TestMissingBlockWithoutNumbers(t *testing.T) {
+	file := unhex(t, knownV4)
+	file = file[:bytes.Index(file, []byte("StackBlock"))-15]
+	stacks := le32(le32(nil, 1), 2)
+	for _, frame := range []uint64{0x10, 0x20} {
+		stacks = le64(le32(stacks, 8), frame)
+	}
+	file = objectV4(file, "StackBlock", stacks)
+	event := []byte{0xcf, 1, 0, 7, 0, 7, 2, 5, 4, 1, 0, 0, 0} // number 1 of thread 7, with the second stack
+	file = objectV4(file, "EventBlock", append(append([]byte{20, 0, 1, 0}, make([]byte, 16)...), event...))
+	var told []string
+	r, err := NewReader(bytes.NewReader(append(file, tagNull)), &Options{Warn: func(e *FormatError) { told = append(told, e.Err.Error()) }})
+	require.NoError(t, err)
+	for range r.All() {
+	}
+	assert.Equal(t, []string{"damaged: a block of events is missing in front of this one: stacks or definitions are written for it"}, told)
 }
 
 // Where a definition cannot be read, or is missing with its block, its events are of no type, or of the right one where that can be

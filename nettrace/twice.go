@@ -157,15 +157,20 @@ func (r *Reader) follows(blk *block, lost uint32) (missing bool) {
 	if why == "" {
 		return false
 	}
-	r.damaged(blk.offset, "EventBlock", fmt.Errorf("%w: a block of events is missing in front of this one: %s, and %s by the sequence numbers", ErrDamaged, why, missingEvents(lost)), 0)
+	r.damaged(blk.offset, "EventBlock", fmt.Errorf("%w: a block of events is missing in front of this one: %s%s", ErrDamaged, why, missingEvents(lost)), 0)
 	return true
 }
 
+// missingEvents adds to a message how many events are missing. The numbers need not tell: the threads
+// of a missing block may have no events in the one behind it.
 func missingEvents(n uint32) string {
-	if n == 1 {
-		return "an event is missing"
+	switch n {
+	case 0:
+		return ""
+	case 1:
+		return ", and an event is missing by the sequence numbers"
 	}
-	return fmt.Sprintf("%d events are missing", n)
+	return fmt.Sprintf(", and %d events are missing by the sequence numbers", n)
 }
 
 // unused reports whether a block, in front of or in which so many events are missing, does not use what is
