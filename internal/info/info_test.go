@@ -397,6 +397,14 @@ func TestHTTPOfOldRuntimes(t *testing.T) {
 	}
 }
 
+// A container or a browser has one processor most often.
+func TestProcessors(t *testing.T) {
+	for n, want := range map[int]string{0: "32-bit", 1: "32-bit, 1 processor", 2: "32-bit, 2 processors"} {
+		f := &Facts{Format: "nettrace", PointerSize: 4, Processors: n}
+		assert.Equal(t, want, strings.Join(f.runtimeTexts(), ", "))
+	}
+}
+
 // What a trace or a file is called does not reach the terminal as it is.
 func TestTextObeysNoTrace(t *testing.T) {
 	const bad = "a\x1b]0;x\x07\u202eb\nc\u200b"

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -42,6 +43,32 @@ func TestProcessNames(t *testing.T) {
 	require.NoError(t, f.WriteText(&out, nil))
 	assert.Contains(t, out.String(), "7  sh, then bash, then dotnet")
 	assert.Contains(t, out.String(), "0  idle CPUs, kernel threads, processes of other containers")
+}
+
+// A NativeAOT program writes no rundown, however its recording is ended: the advice does not promise
+// names where the trace may be of one.
+func TestNoRundownOfNativeAOT(t *testing.T) {
+	const aot = "NativeAOT"
+	ended := Process{CommandLine: "/srv/app", OS: "Linux"}
+	managed := ended
+	managed.Runtime = "10.0.12"
+	for _, x := range []struct {
+		name    string
+		process Process
+		rundown *Rundown
+		aot     bool
+	}{
+		{"ended in order", ended, nil, true},
+		{"of a runtime that tells its version", managed, nil, false},
+		{"cut off", Process{}, nil, false},
+		{"with a part of the rundown", ended, &Rundown{Events: 1}, false},
+	} {
+		g := &nettraceReader{f: &Facts{Version: "4", Samples: &Samples{Other: 1}, Processes: []*Process{&x.process}, Rundown: x.rundown}}
+		v, ok := g.nameVerdict()
+		require.True(t, ok)
+		assert.Contains(t, v.Do, endWell, x.name)
+		assert.Equal(t, x.aot, strings.Contains(v.Do, aot), x.name)
+	}
 }
 
 // Of all that runs on a machine those processes stand first that run .NET, and where their

@@ -262,7 +262,7 @@ func (f *Facts) runtimeTexts() (run []string) {
 		run = append(run, fmt.Sprintf("%d-bit", 8*f.PointerSize))
 	}
 	if f.Processors > 0 {
-		run = append(run, fmt.Sprintf("%d processors", f.Processors))
+		run = append(run, fmt.Sprintf("%d processor%s", f.Processors, report.Plural(f.Processors)))
 	}
 	return run
 }

@@ -2,6 +2,7 @@ package info
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
@@ -163,7 +164,7 @@ func (g *nettraceReader) nameVerdict() (Verdict, bool) {
 		case f.Rundown != nil && f.Rundown.Complete:
 			v.Text = fmt.Sprintf("rundown complete: %s methods", count(f.Rundown.Methods))
 		default:
-			v.State, v.Text, v.Do = Partly, "no complete rundown: only methods compiled while recording have names", endWell
+			v.State, v.Text, v.Do = Partly, "no complete rundown: only methods compiled while recording have names", f.rundownOf()
 			v.Problem = "only methods compiled while recording have names"
 		}
 		return v, true
@@ -179,7 +180,7 @@ func (g *nettraceReader) nameVerdict() (Verdict, bool) {
 		}
 	case f.Rundown == nil || f.Rundown.Events == 0:
 		v.Text += "; no rundown: the recording did not end by itself, or rundown was off"
-		v.Do = endWell
+		v.Do = f.rundownOf()
 	case f.Lost.Rundown > 0:
 		v.Text += fmt.Sprintf("; %s events of the rundown were lost", count(int64(f.Lost.Rundown)))
 		v.Do = bigBuffer
@@ -239,6 +240,15 @@ const tolerableUnnamed = 0.05
 
 // endWell is what makes a runtime write the names.
 const endWell = "let dotnet-trace end by Enter, Ctrl+C or --duration and wait for it, with the process alive; no --rundown false"
+
+// rundownOf is endWell, and what it cannot do: a recording that was ended in order, without a word of
+// .NET's own rundown and version, may be one of a program that has neither.
+func (f *Facts) rundownOf() string {
+	if f.Rundown == nil && slices.ContainsFunc(f.Processes, func(p *Process) bool { return p.CommandLine != "" && p.OS != "" && p.Runtime == "" }) {
+		return endWell + "; of a NativeAOT program no recording has names"
+	}
+	return endWell
+}
 
 // bigBuffer is what keeps events from being lost.
 const bigBuffer = "record with --buffersize 1024 or with fewer providers"
