@@ -85,3 +85,24 @@ func TestCutLine(t *testing.T) {
 	assert.Equal(t, bold+"ab"+reset+"c…", string(cutLine([]byte(bold+"ab"+reset+"cde"+dim+"f"+reset), 0, 4)), "marks take no place, wherever they stand")
 	assert.Equal(t, "xxäöüß", string(cutLine([]byte("xxäöüß"), 2, 4)))
 }
+
+// A label that an event has several times keeps all its values where the reader of the JSON takes one.
+func TestAppendLabels(t *testing.T) {
+	str := func(k, v string) nettrace.Label { return nettrace.Label{Key: k, Value: v} }
+	num := func(k string, n int64) nettrace.Label { return nettrace.Label{Key: k, Number: n, IsNumeric: true} }
+	for _, x := range []struct {
+		labels []nettrace.Label
+		want   string
+	}{
+		{[]nettrace.Label{str("a", "1"), num("b", -2)}, `,"labels":{"a":"1","b":-2}`},
+		{[]nettrace.Label{str("a", "1"), num("b", 2), str("a", ""), num("a", 3), str("c", "x")}, `,"labels":{"a":["1","",3],"b":2,"c":"x"}`},
+	} {
+		assert.Equal(t, x.want, string(appendLabels(nil, x.labels)))
+	}
+	var many []nettrace.Label
+	for i := range 40 {
+		many = append(many, num(string(rune('A'+i%20)), int64(i)))
+	}
+	assert.Contains(t, string(appendLabels(nil, many)), `,"labels":{"A":[0,20],"B":[1,21],`)
+	assert.Contains(t, string(appendLabels(nil, many[:20])), `,"labels":{"A":0,"B":1,`)
+}

@@ -332,18 +332,71 @@ func (l *liner) appendPayload(b []byte, ev *nettrace.Event, k *kind) []byte {
 	return b
 }
 
+// appendLabels appends labels, each key once: most readers of JSON keep but the last value of one
+// that stands there again.
 func appendLabels(b []byte, labels []nettrace.Label) []byte {
 	b = append(b, `,"labels":{`...)
+	if repeatKeys(labels) {
+		return append(appendLists(b, labels), '}')
+	}
 	for i := range labels {
 		if i > 0 {
 			b = append(b, ',')
 		}
 		b = append(text.AppendJSON(b, labels[i].Key), ':')
-		if labels[i].IsNumeric {
-			b = strconv.AppendInt(b, labels[i].Number, 10)
-		} else {
-			b = text.AppendJSON(b, labels[i].Value)
-		}
+		b = appendLabel(b, &labels[i])
 	}
 	return append(b, '}')
+}
+
+// repeatKeys reports whether several of the labels have one key.
+func repeatKeys(labels []nettrace.Label) bool {
+	if len(labels) < 16 { // as nearly always: no map is needed
+		for i := range labels {
+			if slices.ContainsFunc(labels[:i], func(l nettrace.Label) bool { return l.Key == labels[i].Key }) {
+				return true
+			}
+		}
+		return false
+	}
+	keys := make(map[string]bool, len(labels))
+	for i := range labels {
+		keys[labels[i].Key] = true
+	}
+	return len(keys) < len(labels)
+}
+
+// appendLists appends labels of which some have one key, each of these as a list.
+func appendLists(b []byte, labels []nettrace.Label) []byte {
+	of := make(map[string][]*nettrace.Label, len(labels))
+	for i := range labels {
+		of[labels[i].Key] = append(of[labels[i].Key], &labels[i])
+	}
+	for i := range labels {
+		list := of[labels[i].Key]
+		if list[0] != &labels[i] {
+			continue
+		}
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(text.AppendJSON(b, labels[i].Key), ':')
+		if len(list) == 1 {
+			b = appendLabel(b, list[0])
+			continue
+		}
+		b = append(b, '[')
+		for _, l := range list {
+			b = append(appendLabel(b, l), ',')
+		}
+		b[len(b)-1] = ']'
+	}
+	return b
+}
+
+func appendLabel(b []byte, l *nettrace.Label) []byte {
+	if l.IsNumeric {
+		return strconv.AppendInt(b, l.Number, 10)
+	}
+	return text.AppendJSON(b, l.Value)
 }
