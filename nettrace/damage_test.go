@@ -982,6 +982,43 @@ func TestMissingStacks(t *testing.T) {
 	}
 }
 
+// A bit of the header inside a block of events costs no event: it is read as the header that all
+// writers write, and in v6 the block not as one of definitions or threads, which begin with anything.
+func TestEventHeaderHit(t *testing.T) {
+	for name, every := range map[string]int{"v6-nosymbols.nettrace.gz": 1, "probe9.nettrace.gz": 4} {
+		data := testFile(t, name)
+		all, _, err := read(t, data)
+		require.Equal(t, io.EOF, err)
+		spans, kinds := blocksOf(t, data)
+		for i, span := range spans {
+			if kinds[i] != kindEvent || i%every > 0 {
+				continue
+			}
+			at := span[0] + bytes.Index(data[span[0]:span[1]], []byte{usualHeader, 0, 1, 0})
+			for bit := range 17 { // its size, and whether headers are compressed
+				hit := bytes.Clone(data)
+				flip(hit[at:], bit)
+				events, _, err := read(t, hit)
+				require.ErrorIs(t, err, ErrDamaged)
+				assert.Equal(t, len(all), len(events), "%s: bit %d of the block at %d", name, bit, span[0])
+			}
+		}
+	}
+}
+
+// A block may have a header of any size: later versions may add to it.
+func TestLongEventHeaderV6(t *testing.T) {
+	file := unhex(t, knownV6)
+	i := bytes.Index(file, []byte{20, 0, 1, 0, 0xd0, 7}) // the header of the block of events
+	long := slices.Concat(file[:i], []byte{220, 0}, file[i+2:i+20], bytes.Repeat([]byte{0xff}, 200), file[i+20:])
+	binary.LittleEndian.PutUint32(long[i-4:], binary.LittleEndian.Uint32(long[i-4:])+200)
+	want, _, err := read(t, file)
+	require.Equal(t, io.EOF, err)
+	got, _, err := read(t, long)
+	require.Equal(t, io.EOF, err)
+	assert.Len(t, got, len(want))
+}
+
 // A block that is missing is told with the number of its events only where numbers are missing.
 func TestMissingBlockWithoutNumbers(t *testing.T) {
 	file := unhex(t, knownV4)

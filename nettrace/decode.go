@@ -49,6 +49,9 @@ func (r *Reader) window(h eventHeader) (lo, hi int64) {
 // eventBlock reads an event block of v4 to v6.
 func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	h, ok := parseEventHeader(data)
+	if len(data) >= usualHeader && (!ok || h.size != usualHeader || !h.compressed) && r.mendHeader(data, &h, at) {
+		ok = true
+	}
 	if !ok {
 		if whole || len(data) >= 20 {
 			r.damaged(at, "EventBlock", fmt.Errorf("%w: header of %d bytes in a block of %d", ErrDamaged, h.size, len(data)), int64(len(data)))
@@ -104,12 +107,16 @@ func (r *Reader) checkTimes(h eventHeader, f *rowFacts, at int64) bool {
 	if h.max == 0 {
 		return true
 	}
-	lo, hi := f.first, f.last
-	if r.h.Version == 6 && lo >= h.min && hi <= h.max || lo == h.min && hi == h.max {
+	if r.timesAgree(h, f.first, f.last) {
 		return true
 	}
-	r.damaged(at, "EventBlock", fmt.Errorf("%w: times of the events are %d to %d, the block says %d to %d", ErrDamaged, lo, hi, h.min, h.max), 0)
+	r.damaged(at, "EventBlock", fmt.Errorf("%w: times of the events are %d to %d, the block says %d to %d", ErrDamaged, f.first, f.last, h.min, h.max), 0)
 	return false
+}
+
+// timesAgree reports whether a block whose events are of these times says so; see checkTimes.
+func (r *Reader) timesAgree(h eventHeader, first, last int64) bool {
+	return r.h.Version == 6 && first >= h.min && last <= h.max || first == h.min && last == h.max
 }
 
 // checkPayload tells of a payload that cannot be decoded. A source that declares other fields than
@@ -801,22 +808,51 @@ func (s *headerState) next(c *Cursor, v6 bool) error {
 	return c.err
 }
 
+// usualHeader is the size of the header of a block of events that all known writers give it.
+const usualHeader = 20
+
+// mendHeader reads the header h of a block at an offset as the usual one, where all of the block reads
+// as events behind that, at the times that the header tells: a flipped bit in its size or its flags
+// would cost them all.
+func (r *Reader) mendHeader(b []byte, h *eventHeader, at int64) bool {
+	usual := *h
+	usual.size, usual.compressed = usualHeader, true
+	if !r.mayReread(len(b)) {
+		return false
+	}
+	first, last, ok := r.decodesBehind(b, usual)
+	if !ok || h.max == 0 || !r.timesAgree(usual, first, last) {
+		return false
+	}
+	r.told(at, "EventBlock", fmt.Errorf("%w: header of %d bytes and flags %#x, read as one of %d bytes with compressed headers", ErrDamaged, h.size, binary.LittleEndian.Uint16(b[2:]), usualHeader), 0)
+	*h = usual
+	return true
+}
+
 // decodes reports whether b reads as an event block to its last byte.
 func (r *Reader) decodes(b []byte) bool {
 	h, ok := parseEventHeader(b)
-	if !ok || !h.compressed {
-		return false
+	if ok && h.compressed {
+		_, _, ok = r.decodesBehind(b, h)
 	}
+	return ok && h.compressed
+}
+
+// decodesBehind reports whether b reads as events with compressed headers behind its own header, to its
+// last byte, and the first and the last of their times.
+func (r *Reader) decodesBehind(b []byte, h eventHeader) (first, last int64, ok bool) {
 	lo, hi := r.window(h)
+	first, last = math.MaxInt64, math.MinInt64
 	c := Cursor{b: b, pos: h.size}
 	var s headerState
 	for c.Len() > 0 {
 		if s.next(&c, r.h.Version == 6) != nil || int64(s.time) < lo || int64(s.time) > hi || uint64(s.size) > uint64(c.Len()) {
-			return false
+			return first, last, false
 		}
+		first, last = min(first, int64(s.time)), max(last, int64(s.time))
 		c.Skip(int(s.size))
 	}
-	return true
+	return first, last, true
 }
 
 // metadataBlock reads a metadata block of v4 or v5.

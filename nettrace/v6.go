@@ -139,13 +139,33 @@ func (r *Reader) fixHeaderV6() int {
 	for bit := range 32 {
 		b := r.src.peek(4)
 		flip(b, bit)
-		ok := r.effort(1) && r.leadsV6(2)
+		ok := r.effort(1) && r.leadsV6(2) && r.holdsRows()
 		flip(r.src.peek(4), bit)
 		if ok {
 			return bit
 		}
 	}
 	return -1
+}
+
+// holdsRows reports whether the block that begins here can be of its kind by the first of its rows, for
+// kinds whose blocks begin with nothing else that tells them apart: any other block could be one.
+func (r *Reader) holdsRows() bool {
+	kind, size := splitV6(r.src.peek(4))
+	pass := r.rowIsThread
+	switch kind {
+	default:
+		return true
+	case kindMetadata:
+		pass = rowIsMetadata
+	case kindThread:
+	}
+	c := Cursor{b: r.src.peek(4 + size), pos: 4}
+	if kind == kindMetadata {
+		c.Skip(int(c.U16()))
+	}
+	row := c.Bytes(int(c.U16()))
+	return size == 0 || c.err == nil && pass(row)
 }
 
 // leadsV6 reports whether a known block begins here and n others follow it.
