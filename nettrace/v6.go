@@ -152,13 +152,14 @@ func (r *Reader) fixHeaderV6() int {
 // kinds whose blocks begin with nothing else that tells them apart: any other block could be one.
 func (r *Reader) holdsRows() bool {
 	kind, size := splitV6(r.src.peek(4))
-	pass := r.rowIsThread
+	var pass func(row []byte) bool
 	switch kind {
-	default:
-		return true
 	case kindMetadata:
 		pass = rowIsMetadata
 	case kindThread:
+		pass = r.rowIsThread
+	default:
+		return true
 	}
 	c := Cursor{b: r.src.peek(4 + size), pos: 4}
 	if kind == kindMetadata {
