@@ -1,6 +1,7 @@
 package httpphases_test
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -117,5 +118,68 @@ func TestEndOfOneNobodyKnows(t *testing.T) {
 			assert.NotEqual(t, httpphases.Failed, rows[0].Outcome, name)
 			assert.Zero(t, rows[0].Status, name)
 		}
+	}
+}
+
+// TestFailedSinceBeforeTheRecording: a request that was under way when the recording began, and of
+// which only its failure is told, is a row with the reason. Where the end may be that of another one
+// it is none.
+func TestFailedSinceBeforeTheRecording(t *testing.T) {
+	text, detail := "no answer", "System.Threading.Tasks.TaskCanceledException: no answer\n ---> System.TimeoutException: late\n"
+	of := func(kind httpphases.Kind, path ...uint32) httpphases.Event {
+		e := httpphases.Event{Kind: kind, Thread: 3, ID: id(path...), PathLen: uint8(len(path))}
+		copy(e.Path[:], path)
+		switch kind {
+		case httpphases.RequestFailed:
+			e.Text = text
+		case httpphases.RequestFailedDetailed:
+			e.Text = detail
+		case httpphases.RequestStop:
+			e.Status, e.HasStatus = -1, true
+		case httpphases.RequestStart, httpphases.ServerRequestStart:
+			e.Text = "/x"
+		}
+		return e
+	}
+	failed := func(path ...uint32) httpphases.Event { return of(httpphases.RequestFailed, path...) }
+	detailed := func(path ...uint32) httpphases.Event { return of(httpphases.RequestFailedDetailed, path...) }
+	stop := func(path ...uint32) httpphases.Event { return of(httpphases.RequestStop, path...) }
+	lost := httpphases.Event{Kind: httpphases.EventsLost, Thread: 3}
+	content := of(httpphases.ResponseContentStop, 1, 7, 4)
+	elsewhere := stop(1, 7)
+	elsewhere.Thread = 4
+	for name, c := range map[string]struct {
+		events []httpphases.Event
+		want   string // path, start, error and cause
+	}{
+		"it fails":                  {[]httpphases.Event{failed(1, 7), detailed(1, 7), stop(1, 7)}, "[1 7] 1ms no answer; System.TimeoutException: late"},
+		"before .NET 8":             {[]httpphases.Event{failed(1, 7), stop(1, 7)}, "[1 7] 1ms no answer; "},
+		"inside another activity":   {[]httpphases.Event{failed(1, 7, 1, 2), detailed(1, 7, 1, 2), stop(1, 7, 1, 2)}, "[1 7 1 2] 1ms no answer; System.TimeoutException: late"},
+		"its content fails":         {[]httpphases.Event{failed(1, 7, 4), detailed(1, 7, 4), content, stop(1, 7)}, "[1 7] 1ms no answer; System.TimeoutException: late"},
+		"and no stop of it":         {[]httpphases.Event{failed(1, 7, 4), detailed(1, 7, 4), stop(1, 7)}, "[1 7] 1ms no answer; System.TimeoutException: late"},
+		"it has an answer":          {[]httpphases.Event{stop(1, 7)}, ""},
+		"another one fails":         {[]httpphases.Event{failed(1, 7), detailed(1, 7), stop(1, 8)}, ""},
+		"it ends on another thread": {[]httpphases.Event{failed(1, 7), detailed(1, 7), elsewhere}, ""},
+		"events are lost":           {[]httpphases.Event{failed(1, 7), lost, stop(1, 7)}, ""},
+		"no ids":                    {[]httpphases.Event{failed(), detailed(), stop()}, ""},
+		"what encloses it":          {[]httpphases.Event{of(httpphases.ServerRequestStart, 1, 7), failed(1, 7), detailed(1, 7), stop(1, 7)}, ""},
+		"another one on its thread": {[]httpphases.Event{failed(1, 7), of(httpphases.RequestStart, 1, 9), stop(1, 9), stop(1, 7)}, ""},
+	} {
+		got := ""
+		b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) {
+			if !r.StartUnknown {
+				return
+			}
+			assert.Empty(t, got, name)
+			got = fmt.Sprint(r.Path, " ", r.Start/1e6, "ms ", r.Error, "; ", r.ErrorCause)
+			assert.Equal(t, []any{httpphases.Incomplete, false}, []any{r.Outcome, r.HasDuration}, name)
+			assert.Contains(t, r.Missing, "the start", name)
+		}})
+		for i, e := range c.events {
+			e.Time = int64(i+1) * 1e6
+			b.Add(&e)
+		}
+		b.Finish(1e9)
+		assert.Equal(t, c.want, got, name)
 	}
 }

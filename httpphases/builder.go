@@ -442,6 +442,7 @@ func (b *Builder) handle(e *Event) {
 			th.gapFrom = e.Length
 		}
 		th.gapTo = e.Time
+		th.failed, th.detailed = nil, nil
 		return
 	}
 	if th.stop != nil && e.Kind != OtherStart {
@@ -571,19 +572,26 @@ func (b *Builder) requestStart(p *process, th *thread, e *Event, hash uint64, n 
 		}
 	}
 	th.last, th.kind, th.at, th.leftQueue = r, RequestStart, e.Time, nil
+	th.failed, th.detailed = nil, nil
 }
 
 // headlessRequest makes a request whose start is not in the trace, from an event of one of
-// its phases. One of the top level, below the number of the AppDomain, tells no request.
-func (b *Builder) headlessRequest(p *process, e *Event, h *[25]uint64, n int) *request {
-	if n < 3 || e.Overflow {
-		return nil
-	}
+// its phases, or from its end where that is of a failure. One of the top level, below the number
+// of the AppDomain, tells no request.
+func (b *Builder) headlessRequest(p *process, th *thread, e *Event, h *[25]uint64, n int) *request {
 	switch e.Kind {
 	case RequestHeadersStart, RequestContentStart, ResponseHeadersStart, ResponseContentStart,
 		RequestHeadersStop, RequestContentStop, ResponseHeadersStop, ResponseContentStop:
 		n-- // the id is that of a phase
+	case RequestStop:
+		// An outer request whose activity was stopped ends with the id of what encloses it.
+		if p.adrifts > 0 || p.servers[h[n]] != nil || th.unknownOf(e.Path[:n]) == nil {
+			return nil
+		}
 	default:
+		return nil
+	}
+	if n < 2 || e.Overflow {
 		return nil
 	}
 	r := b.newRequest(p, e)
@@ -591,9 +599,19 @@ func (b *Builder) headlessRequest(p *process, e *Event, h *[25]uint64, n int) *r
 	r.guid = [16]byte{}
 	r.path = append(r.path, e.Path[:n]...)
 	r.hash = h[n]
-	r.hops = append(r.hops, hop{start: e.Time, toAt: never})
+	f := th.unknownOf(r.path)
+	if f != nil {
+		r.start = f.Time
+	}
+	r.hops = append(r.hops, hop{start: r.start, toAt: never})
 	r.miss("the start")
 	p.enter(r)
+	if f != nil {
+		b.failure(r, f)
+		if f = th.detailed; f != nil {
+			b.failure(r, f)
+		}
+	}
 	return r
 }
 
@@ -604,6 +622,7 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 	if r == nil {
 		return
 	}
+	th.failed, th.detailed = nil, nil
 	b.stats.Links++
 	if r.adrift && (e.ID == r.guid || e.Related == r.guid || e.Related != ([16]byte{}) && e.Related == r.span) {
 		p.clearAdrift(r) // with the bridge, steps are inside its span: who stops the request's activity stops that, too
@@ -648,15 +667,8 @@ func (b *Builder) requestEvent(p *process, th *thread, e *Event, h *[25]uint64, 
 		} else {
 			r.body.end = e.Time
 		}
-	case RequestFailed:
-		b.failed(r, e)
-	case RequestFailedDetailed:
-		if !r.failed {
-			b.failed(r, e)
-			r.failText = firstLine(e.Text)
-			r.miss("RequestFailed")
-		}
-		r.detail, r.hasDetail = e.Text, true
+	case RequestFailed, RequestFailedDetailed:
+		b.failure(r, e)
 	case RequestStop:
 		b.requestStop(p, th, r, e)
 	}
@@ -710,8 +722,13 @@ func (b *Builder) eventOwner(p *process, th *thread, e *Event, h *[25]uint64, n 
 		if r = b.link(p, th, e); r != nil {
 			return r
 		}
+		if e.ID != ([16]byte{}) {
+			r = b.headlessRequest(p, th, e, h, n)
+		}
 	default:
-		r = b.headlessRequest(p, e, h, n)
+		if r = b.headlessRequest(p, th, e, h, n); r == nil {
+			th.unknown(e)
+		}
 	}
 	b.stats.NoRequest++
 	return r
@@ -1183,6 +1200,20 @@ func (b *Builder) failed(r *request, e *Event) {
 		return
 	}
 	r.failed, r.failAt, r.failText = true, e.Time, e.Text
+}
+
+// failure takes an event that tells of a failure.
+func (b *Builder) failure(r *request, e *Event) {
+	if e.Kind == RequestFailed {
+		b.failed(r, e)
+		return
+	}
+	if !r.failed {
+		b.failed(r, e)
+		r.failText = firstLine(e.Text)
+		r.miss("RequestFailed")
+	}
+	r.detail, r.hasDetail = e.Text, true
 }
 
 func (b *Builder) requestStop(p *process, th *thread, r *request, e *Event) {

@@ -437,8 +437,31 @@ type thread struct {
 	logged    *Span    // a line of the log about a request whose end follows
 	threw     bool     // likewise, an exception that nobody handled
 	over      bool     // the end of a request has come that nobody knows: what is told next is of another one
+	// RequestFailed and RequestFailedDetailed of a request that nobody knows: what ends here next.
+	failed, detailed *Event
 	// A HandshakeStop that may be the server's.
 	stop       *handshake
 	stopAt     int64
 	stopStatus int32
+}
+
+// unknown notes a failure of a request that nobody knows.
+func (th *thread) unknown(e *Event) {
+	c := *e
+	switch {
+	case e.Kind == RequestFailed:
+		th.failed, th.detailed = &c, nil
+	case e.Kind == RequestFailedDetailed:
+		th.detailed = &c
+	}
+}
+
+// unknownOf returns the failure that was noted last, nil if it is of another request than the one
+// with a path: the activity of a failure is the request's, or that of the content that was read.
+func (th *thread) unknownOf(path []uint32) *Event {
+	e := cmp.Or(th.failed, th.detailed)
+	if n := len(path); e == nil || int(e.PathLen) < n || int(e.PathLen) > n+1 || !slices.Equal(e.Path[:n], path) {
+		return nil
+	}
+	return e
 }

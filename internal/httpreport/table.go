@@ -209,16 +209,12 @@ func (w *tableWriter) Request(r *httpphases.Request) error {
 		if r.Status > 0 {
 			what.note += fmt.Sprintf(" (%d)", r.Status)
 		}
-		what.note += " ~ "
-		if n := failedPhase(r); n != "" {
-			what.note += n + ": "
-		}
-		what.note += orText(firstLine(r.Error), "the trace does not tell why")
-		if r.ErrorCause != "" {
-			what.note += " <- " + shortType(r.ErrorCause)
-		}
+		what.note += failure(r)
 	case len(r.Missing) > 0:
 		what.note += " ~ lost: " + strings.Join(r.Missing, ", ")
+		if r.Error != "" {
+			what.note += failure(r)
+		}
 	case r.Outcome == httpphases.Incomplete:
 		what.note += " ~ still open at the end of the trace"
 	}
@@ -235,6 +231,19 @@ func (w *tableWriter) Request(r *httpphases.Request) error {
 		w.show()
 	}
 	return w.flushed()
+}
+
+// failure tells where and why a request failed.
+func failure(r *httpphases.Request) string {
+	note := " ~ "
+	if n := failedPhase(r); n != "" {
+		note += n + ": "
+	}
+	note += orText(firstLine(r.Error), "the trace does not tell why")
+	if r.ErrorCause != "" {
+		note += " <- " + shortType(r.ErrorCause)
+	}
+	return note
 }
 
 // startText is when a request began: seconds since the start of the trace.

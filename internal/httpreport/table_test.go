@@ -53,3 +53,22 @@ func TestTableFits(t *testing.T) {
 		assert.Contains(t, text, "path/2\n", "the end of the path stays")
 	}
 }
+
+// A row says why its request failed, also where the trace does not hold all of it.
+func TestTableTellsFailures(t *testing.T) {
+	failed := httpphases.Request{ID: 1, Outcome: httpphases.Failed, Error: "no answer", ErrorCause: "System.TimeoutException: late"}
+	partly, lost := failed, failed
+	partly.Outcome, partly.Missing = httpphases.Incomplete, []string{"the start"}
+	lost.Outcome, lost.Missing, lost.Error, lost.ErrorCause = httpphases.Incomplete, []string{"the start"}, "", ""
+	for want, r := range map[string]*httpphases.Request{
+		" ~ no answer <- TimeoutException: late":                     &failed,
+		" ~ lost: the start ~ no answer <- TimeoutException: late\n": &partly,
+		" ~ lost: the start\n":                                       &lost,
+	} {
+		var b strings.Builder
+		w := newTable(&b, &Options{})
+		require.NoError(t, w.Request(r))
+		require.NoError(t, w.Close(&Summary{}))
+		assert.Contains(t, b.String(), want)
+	}
+}
