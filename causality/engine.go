@@ -96,7 +96,8 @@ func runsOn(interval int64) int64 { return 2 * cmp.Or(interval, unseen) }
 type flow struct {
 	activity    *Activity
 	known       bool
-	root        bool  // that of a thread
+	root        bool  // that of a thread, or of a work item as below
+	under       bool  // of a work item that was under way when its thread was first seen
 	noted       bool  // by its activity, that a thread ran for it
 	asked       bool  // or learned from, by elimination
 	born        int64 // when its scope was first seen, ns
@@ -269,7 +270,7 @@ func (g *Engine) Add(e *Event) {
 		t.blocks = t.blocks[:0]
 	}
 	if e.Kind == Adjust || e.Kind == Between {
-		t.between()
+		g.between(t)
 	}
 	if e.HasID && !e.ID.IsZero() {
 		g.hasIDs = true
@@ -300,13 +301,22 @@ func (g *Engine) Add(e *Event) {
 }
 
 // between takes t back to where the pool takes work items, if it is one of its threads.
-func (t *thread) between() {
+func (g *Engine) between(t *thread) {
 	for i := len(t.scopes) - 1; i > 0; i-- {
 		if t.scopes[i].role == Dispatch {
 			t.scopes, t.cut = t.scopes[:i+1], 0
+			g.takes(t)
 			t.nodes = t.nodes[:min(len(t.nodes), t.scopes[i].depth+1)]
 			return
 		}
+	}
+}
+
+// takes is told that t, whose innermost scope is that of the pool, takes its next work item: no flow
+// is handed to that.
+func (g *Engine) takes(t *thread) {
+	if top := t.top(); !top.flow.known || top.flow.activity != nil {
+		top.flow = g.flows.add(flow{known: true})
 	}
 }
 
@@ -435,6 +445,7 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 	if n := len(t.nodes); n > 0 && t.nodes[n-1] == s {
 		return false
 	}
+	under := t.nodes == nil && !t.scopes[0].flow.known // t may have had work before the recording began
 	walk, live, same := g.newFrames(t, s)
 	over := g.over(t, same)
 	var was stacks.StackID // what the innermost shared frame called before
@@ -448,6 +459,9 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		t.scopes = t.scopes[:len(t.scopes)-1]
 	}
 	left = left && t.top().role == Dispatch
+	if top := t.top(); top.role == Dispatch && same == top.depth+1 {
+		g.takes(t)
+	}
 	if other && !caught {
 		if top := t.top(); top.role == Captured && top.depth+1 == live && g.role(t.nodes[live-1]) == Captured && g.role(was) <= Steps && g.role(walk[len(walk)-1]) <= Steps {
 			g.renew(t, false) // it runs one callback: another one is another call's
@@ -482,6 +496,10 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		}
 		if r >= ThreadTop && r <= Scoped {
 			g.enter(t, d, r)
+			if under && r == Dispatch && i > 0 {
+				// It may have begun an activity before the recording did.
+				t.top().flow = g.flows.add(flow{root: true, under: true, born: g.now})
+			}
 		}
 	}
 	return left
@@ -1071,7 +1089,7 @@ func (g *Engine) hand(t *thread, p *piece) {
 	s, f := &g.segment, p.flow
 	s.Process, s.Thread, s.From, s.To = t.key.process, t.key.id, p.from, p.to
 	s.State, s.Stack, s.Thrown = p.state, p.stack, p.thrown
-	s.Activity, s.Known, s.Idle, s.Born = nil, f.known, f.root && !f.known, f.born
+	s.Activity, s.Known, s.Idle, s.Born = nil, f.known, f.root && !f.known && !f.under, f.born
 	if f.known {
 		s.Activity = f.activity.servedAt(p.from)
 		if f.first != 0 && s.Activity != nil && !f.noted {

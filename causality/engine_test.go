@@ -1211,3 +1211,40 @@ func TestStartsWithoutAnIDOfTheirOwnAreNoEndlessChain(t *testing.T) {
 	assert.LessOrEqual(t, len(l.g.acts.within[job]), maxWithin)
 	l.g.Finish()
 }
+
+// A work item that is under way when the recording begins may have begun an activity before: for whom
+// it works is not known until an event tells. No flow is handed to the next one.
+func TestAWorkItemThatBeganBeforeTheRecording(t *testing.T) {
+	item := []stacks.FrameID{frameTop, frameDispatch, frameLibrary, frameStart, frameUser}
+	next := []stacks.FrameID{frameTop, frameDispatch, frameInside, frameUser}
+	for name, c := range map[string]struct {
+		between []Event
+		told    bool // whom the first item works for
+	}{
+		"the next one is another":  {nil, false},
+		"an event tells":           {[]Event{{ID: activity.ID{1}}}, true},
+		"an event is between them": {[]Event{{Kind: Between}}, false},
+	} {
+		l := newLab(t)
+		l.add(Event{Kind: Sample}, item...) // 1
+		l.add(Event{Kind: Sample}, item...) // 2
+		for _, e := range c.between {
+			if c.told {
+				e.ID = l.id(1)
+				l.add(e, item...)
+			} else {
+				l.add(e, frameTop, frameDispatch)
+			}
+		}
+		l.add(Event{Kind: Sample}, next...)
+		l.add(Event{Kind: Sample}, next...)
+		last := l.now / 1e6
+		l.g.Finish()
+		a, known, _ := l.workAt(2)
+		assert.Equal(t, c.told, known, name)
+		assert.Equal(t, c.told, a != nil, name)
+		a, known, _ = l.workAt(last)
+		assert.True(t, known, name)
+		assert.Nil(t, a, name)
+	}
+}
