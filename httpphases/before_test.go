@@ -158,6 +158,7 @@ func TestFailedSinceBeforeTheRecording(t *testing.T) {
 		"its content fails":         {[]httpphases.Event{failed(1, 7, 4), detailed(1, 7, 4), content, stop(1, 7)}, "[1 7] 1ms no answer; System.TimeoutException: late"},
 		"and no stop of it":         {[]httpphases.Event{failed(1, 7, 4), detailed(1, 7, 4), stop(1, 7)}, "[1 7] 1ms no answer; System.TimeoutException: late"},
 		"it has an answer":          {[]httpphases.Event{stop(1, 7)}, ""},
+		"its content is read":       {[]httpphases.Event{content, stop(1, 7)}, "[1 7] 1ms ; "},
 		"another one fails":         {[]httpphases.Event{failed(1, 7), detailed(1, 7), stop(1, 8)}, ""},
 		"it ends on another thread": {[]httpphases.Event{failed(1, 7), detailed(1, 7), elsewhere}, ""},
 		"events are lost":           {[]httpphases.Event{failed(1, 7), lost, stop(1, 7)}, ""},
@@ -173,6 +174,7 @@ func TestFailedSinceBeforeTheRecording(t *testing.T) {
 			assert.Empty(t, got, name)
 			got = fmt.Sprint(r.Path, " ", r.Start/1e6, "ms ", r.Error, "; ", r.ErrorCause)
 			assert.Equal(t, []any{httpphases.Incomplete, false}, []any{r.Outcome, r.HasDuration}, name)
+			assert.Equal(t, []any{id(r.Path...), int64(0)}, []any{r.Activity, r.StartEvent}, name) // as its activity has it
 			assert.Contains(t, r.Missing, "the start", name)
 		}})
 		for i, e := range c.events {

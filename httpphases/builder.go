@@ -1219,6 +1219,9 @@ func (b *Builder) failure(r *request, e *Event) {
 func (b *Builder) requestStop(p *process, th *thread, r *request, e *Event) {
 	r.stop, r.stopped, r.stopThread = max(e.Time, r.hop().start), true, e.Thread // later, unless the event comes too late
 	r.status, r.hasStatus = e.Status, e.HasStatus
+	if r.headless && r.guid == ([16]byte{}) && slices.Equal(e.Path[:e.PathLen], r.path) {
+		r.guid = e.ID // the id of a phase told the path alone
+	}
 	// Events of this thread were lost since the request was last heard of: a failure
 	// may have been among them.
 	if th.gapTo != never && th.gapFrom < e.Time && th.gapTo > r.last && !r.failed {

@@ -169,7 +169,7 @@ type Request struct {
 	VersionRequested string
 	Status           int   // 0: none
 	Start            int64 // ns since the start of the trace
-	StartEvent       int64 // ns: when it was told; behind Start where a span is all there is, which has a clock of its own
+	StartEvent       int64 // ns: when it was told; behind Start where a span is all there is, which has a clock of its own; 0: it was not
 	Duration         int64 // ns; nothing if !HasDuration
 	HasDuration      bool
 	Outcome          Outcome

@@ -19,8 +19,11 @@ func (b *Builder) row(r *request) *Request {
 		VersionRequested: versionText(r.major, r.minor), RequestBytes: -1,
 		TraceID: r.traceID, SpanID: r.spanID, ParentSpanID: r.parentSpanID, Spans: r.spans, Server: r.server,
 	}
-	if r.bridged {
+	switch {
+	case r.bridged:
 		q.StartEvent = r.told
+	case r.headless:
+		q.StartEvent = 0
 	}
 	first := &r.hops[0]
 	q.Scheme, q.Host, q.Port, q.Target = first.at.scheme, first.at.host, first.at.port, first.at.target
