@@ -23,10 +23,10 @@ func (e *engine) enclose(r *run) {
 			continue
 		}
 		if last >= 0 && k > last+1 {
-			x, y := e.t.Parent(r.blocks[last].ext), e.t.Parent(r.blocks[k].ext)
-			s := e.t.shared(x, y)
-			first := e.t.up(x, 1)
-			if x == 0 || y == 0 || e.method(e.t.Frame(first)) != e.method(e.t.Frame(e.t.up(y, 1))) {
+			x, y := r.blocks[last].ext, r.blocks[k].ext
+			s := e.t.shared(e.t.Parent(x), e.t.Parent(y))
+			first := e.t.up(x, 1) // it may be the innermost one, too: that it is at another call is no matter
+			if e.method(e.t.Frame(first)) != e.method(e.t.Frame(e.t.up(y, 1))) {
 				first = 0
 			}
 			for j := last + 1; j < k; j++ {

@@ -41,12 +41,14 @@ func TestSteady(t *testing.T) {
 	for name, x := range map[string]struct {
 		roots []FrameID // of the whole stacks of the thread, again and again
 		ways  int       // from the pool into the work
+		alone bool      // the whole stack behind the cut one is in what it begins with
 		want  []FrameID
 	}{
-		"an entry point that calls this and that":    {[]FrameID{entry, entry + 1, entry + 2}, 1, []FrameID{entry, testBridge}},
-		"native code that calls now this, now that":  {[]FrameID{entry, entry + 1, native}, 1, []FrameID{pool, 904, 908, 920}},
-		"an entry point, and several ways elsewhere": {[]FrameID{entry, entry + 1, entry + 2}, 9, []FrameID{entry, testBridge}},
-		"what native code calls, and several ways":   {[]FrameID{entry, entry + 1, native}, 9, []FrameID{pool, 904, 908, testBridge}},
+		"an entry point that calls this and that":    {[]FrameID{entry, entry + 1, entry + 2}, 1, false, []FrameID{entry, testBridge}},
+		"an entry point that calls nothing then":     {[]FrameID{entry, entry + 1, entry + 2}, 1, true, []FrameID{entry, testBridge}},
+		"native code that calls now this, now that":  {[]FrameID{entry, entry + 1, native}, 1, false, []FrameID{pool, 904, 908, 920}},
+		"an entry point, and several ways elsewhere": {[]FrameID{entry, entry + 1, entry + 2}, 9, false, []FrameID{entry, testBridge}},
+		"what native code calls, and several ways":   {[]FrameID{entry, entry + 1, native}, 9, false, []FrameID{pool, 904, 908, testBridge}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const samples, at = 90, 31
@@ -58,6 +60,9 @@ func TestSteady(t *testing.T) {
 				for k := range FrameID(4) { // the same work where another thread begins
 					others = append(others, Sample{Time: int64(i)*lookTime + int64(k)*1e6, Stack: tree.Add(append([]FrameID{pool, 904, 908, 920 + 4*(i%FrameID(x.ways))}, append(lost, 1604+16*i+4*k)...)...)})
 				}
+			}
+			if x.alone {
+				own[at].Stack = tree.Add(x.roots[0])
 			}
 			own = slices.Insert(own, at, Sample{Time: own[at].Time - 2e6, Stack: tree.Add(append(lost, 700)...), Cut: Depth})
 			res := fix(tree, site{}, []recorded{{Samples: own}, {Samples: others}}, Options{Bridge: testBridge, MinConfidence: 0.3})
