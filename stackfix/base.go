@@ -269,7 +269,7 @@ func (e *engine) takeBackOthers(w *world) {
 		r := &w.runs[i]
 		for k := range r.blocks {
 			b := &r.blocks[k]
-			if b.rooted && !b.given && !b.bridged && e.beginsOtherwise(r, b, b.ext) {
+			if b.rooted && !b.given && !b.bridged && e.beginsOtherwise(w, r, b, b.ext) {
 				b.takeBack()
 			}
 		}
@@ -277,9 +277,13 @@ func (e *engine) takeBackOthers(w *world) {
 }
 
 // beginsOtherwise tells whether s, what b of r may begin with, begins as no stack of its thread
-// does around it.
-func (e *engine) beginsOtherwise(r *run, b *block, s StackID) bool {
-	return s != 0 && b.outermost != 0 && r.steady() && e.method(e.t.Frame(b.outermost)) != e.method(e.t.Frame(e.t.up(s, 1)))
+// does around it, or as those of another thread do.
+func (e *engine) beginsOtherwise(w *world, r *run, b *block, s StackID) bool {
+	if s == 0 {
+		return false
+	}
+	return b.outermost != 0 && r.steady() && e.method(e.t.Frame(b.outermost)) != e.method(e.t.Frame(e.t.up(s, 1))) ||
+		e.dwellings(w).strange(r.thread, s)
 }
 
 // root returns the root frames that all known stacks of r share.

@@ -366,7 +366,7 @@ func (c *consensus) part(known *bases, r *run, b *block, base StackID) part {
 	if p.conf < c.minConf {
 		p.stack = b.stack
 	}
-	if c.beginsOtherwise(r, b, p.base) {
+	if c.beginsOtherwise(c.w, r, b, p.base) {
 		p.base, p.stack = 0, b.stack // who votes came another way
 	}
 	if c.t.Depth(p.base) <= c.t.Depth(base) || p.baseConf < c.minConf {

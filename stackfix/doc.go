@@ -84,6 +84,8 @@
 //     on with stand under them: sixteen calls, or more if the trial shows that so many
 //     can mislead. They never reach into the recorded frames, and are not shown where
 //     hardly any of the other cut stacks with the same calls is known to begin so.
+//     Neither they nor an answer begin with the method that another thread was started for, where nearly
+//     all whole stacks of this one show that it was started for something else.
 //
 //  8. Other stacks vote, whole ones on what such a stack begins with and all on what stands
 //     right above it: those nearest in time, of any thread, that hold the eight or sixteen

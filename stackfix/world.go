@@ -22,6 +22,8 @@ type world struct {
 	// of the given blocks:
 	pairs [9][9]float64      // two in a row, as in retention
 	known map[int][]howOften // by thread
+
+	dwellings *dwellings // of the threads, once they are asked for
 }
 
 // howOften is the number of blocks of one stack.
