@@ -384,7 +384,7 @@ func (e *engine) learnBases(v *world) int32 {
 				}
 			})
 		}
-		if float64(wrong) <= (1-max(baseConfidence, e.minConf))*float64(len(judged)) {
+		if float64(wrong) <= (1-baseConfidence)*float64(len(judged)) {
 			break
 		}
 	}

@@ -96,7 +96,7 @@ func TestBaseProperties(t *testing.T) {
 		tree := stacks.NewTree()
 		threads, truth := walk(tree, seed, 4, 1000)
 		// few answers are that sure: the others become bridges
-		res := fix(tree, site{}, threads, Options{Bridge: testBridge, MinConfidence: 0.999})
+		res := fix(tree, site{}, threads, Options{Bridge: testBridge, MinConfidence: baseConfidence})
 		for i, th := range threads {
 			got := make([]StackID, len(th.Samples))
 			bridged := make([]bool, len(got))
@@ -188,4 +188,29 @@ func TestDirectCalls(t *testing.T) {
 		assert.Equal(t, m == n, x.has(s, m), m)
 		assert.False(t, x.has(0, m), m)
 	}
+}
+
+// TestBaseIsSure holds that what stands around a bridge is as sure as is asked for, too.
+func TestBaseIsSure(t *testing.T) {
+	based := map[float64]int{}
+	for _, least := range []float64{0.5, DefaultConfidence, baseConfidence, 0.999, 1} {
+		tree := stacks.NewTree()
+		threads, _ := walk(tree, 1, 4, 1000)
+		res := fix(tree, site{}, threads, Options{Bridge: testBridge, MinConfidence: least})
+		for i := range res.Repairs {
+			for _, r := range res.Repairs[i] {
+				if r.Restored > r.Above {
+					require.GreaterOrEqual(t, max(r.Confidence, r.BaseConfidence), float32(least), "%+v", r)
+				}
+				if r.Above > 0 {
+					require.GreaterOrEqual(t, r.AboveConfidence, float32(least), "%+v", r)
+				}
+				if r.How == Bridge && r.BaseConfidence > 0 {
+					based[least]++
+				}
+			}
+		}
+	}
+	assert.Positive(t, based[baseConfidence])
+	assert.Zero(t, based[0.999])
 }

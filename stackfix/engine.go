@@ -317,6 +317,9 @@ func (e *engine) result(c *consensus, evidence bool, found [][]Repair, res *Resu
 			if p := parts[b]; p != nil {
 				part = *p
 			}
+			if part.baseConf < e.minConf {
+				part.base = 0 // more is asked for than any base is worth
+			}
 			part.base = e.short.outer(part.base, b.time)
 			part.stack = e.short.inner(part.stack, b)
 			rep := Repair{Stack: export(b, part.base, part.stack), How: b.how, Confidence: b.conf, Dropped: b.dropped}
