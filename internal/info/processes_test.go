@@ -52,6 +52,8 @@ func TestNoRundownOfNativeAOT(t *testing.T) {
 	ended := Process{CommandLine: "/srv/app", OS: "Linux"}
 	managed := ended
 	managed.Runtime = "10.0.12"
+	hosted := ended
+	hosted.CommandLine = "/usr/bin/dotnet /srv/app.dll"
 	for _, x := range []struct {
 		name    string
 		process Process
@@ -60,6 +62,7 @@ func TestNoRundownOfNativeAOT(t *testing.T) {
 	}{
 		{"ended in order", ended, nil, true},
 		{"of a runtime that tells its version", managed, nil, false},
+		{"started with an assembly", hosted, nil, false},
 		{"cut off", Process{}, nil, false},
 		{"with a part of the rundown", ended, &Rundown{Events: 1}, false},
 	} {

@@ -242,9 +242,13 @@ const tolerableUnnamed = 0.05
 const endWell = "let dotnet-trace end by Enter, Ctrl+C or --duration and wait for it, with the process alive; no --rundown false"
 
 // rundownOf is endWell, and what it cannot do: a recording that was ended in order, without a word of
-// .NET's own rundown and version, may be one of a program that has neither.
+// .NET's own rundown and version, may be one of a program that has neither. It is not where a method
+// has a name, or where the process was started with the assembly to run.
 func (f *Facts) rundownOf() string {
-	if f.Rundown == nil && slices.ContainsFunc(f.Processes, func(p *Process) bool { return p.CommandLine != "" && p.OS != "" && p.Runtime == "" }) {
+	native := func(p *Process) bool {
+		return p.CommandLine != "" && p.OS != "" && p.Runtime == "" && !strings.Contains(p.CommandLine, ".dll")
+	}
+	if f.Rundown == nil && (f.Stacks == nil || f.Stacks.Named == 0) && slices.ContainsFunc(f.Processes, native) {
 		return endWell + "; of a NativeAOT program no recording has names"
 	}
 	return endWell
