@@ -100,6 +100,16 @@ func highest(get func(q *Requests) Highest) func(*Report) (float64, string) {
 	}
 }
 
+// told reads a figure that not every trace tells.
+func told(get func(s *report.Service) *float64) func(*report.Service) float64 {
+	return func(s *report.Service) float64 {
+		if v := get(s); v != nil {
+			return *v
+		}
+		return math.NaN()
+	}
+}
+
 // metric returns f as gates take it. Without any requests a zero is nothing that summaries found:
 // the events that tell were not recorded.
 func (f *figure) metric() metric {
@@ -192,25 +202,20 @@ var counted = []metric{
 // figures are what gates can ask of summaries.
 var figures = []figure{
 	{name: "findings", help: "problems of a service, such as a starved thread pool", get: func(s *report.Service) float64 { return float64(s.Findings) }},
-	{name: "starvation", help: "how often thread pools changed their number of threads because they starved or their threads blocked", get: func(s *report.Service) float64 { return float64(s.Starvation) }},
-	{name: "pool-blocked", help: "highest share of the time of served requests in which a thread waited for an event or a task", unit: "%", join: highestOf, get: func(s *report.Service) float64 { return s.PoolBlocked }},
-	{name: "pool-wait", help: "time that work of requests was queued for a pool thread", unit: "ms", get: func(s *report.Service) float64 { return s.PoolWaitMs }},
-	{name: "lock-wait", help: "time that threads waited for locks", unit: "ms", get: func(s *report.Service) float64 { return s.LockWaitMs }},
-	{name: "convoy-waits", help: "waits in lock convoys", get: func(s *report.Service) float64 { return float64(s.ConvoyWaits) }},
-	{name: "client-queue", help: "time that requests waited for another one's connection", unit: "ms", get: func(s *report.Service) float64 { return s.ClientQueueMs }},
+	{name: "starvation", help: "how often thread pools changed their number of threads because they starved or their threads blocked", get: told(func(s *report.Service) *float64 { return s.Starvation })},
+	{name: "pool-blocked", help: "highest share of the time of served requests in which a thread waited for an event or a task", unit: "%", join: highestOf, get: told(func(s *report.Service) *float64 { return s.PoolBlocked })},
+	{name: "pool-wait", help: "time that work of requests was queued for a pool thread", unit: "ms", get: told(func(s *report.Service) *float64 { return s.PoolWaitMs })},
+	{name: "lock-wait", help: "time that threads waited for locks", unit: "ms", get: told(func(s *report.Service) *float64 { return s.LockWaitMs })},
+	{name: "convoy-waits", help: "waits in lock convoys", get: told(func(s *report.Service) *float64 { return s.ConvoyWaits })},
+	{name: "client-queue", help: "time that requests waited for another one's connection", unit: "ms", get: told(func(s *report.Service) *float64 { return s.ClientQueueMs })},
 	{name: "dns-outliers", help: "name resolutions that took far longer than the others", get: func(s *report.Service) float64 { return float64(s.DNSOutliers) }},
 	{name: "tls-outliers", help: "TLS handshakes that took far longer than the others", get: func(s *report.Service) float64 { return float64(s.TLSOutliers) }},
-	{name: "gc-pause", help: "pauses by collections", unit: "ms", get: func(s *report.Service) float64 { return s.GCPauseMs }},
-	{name: "gc-in-requests", help: "pauses that stopped a thread while it ran for a request", unit: "ms", get: func(s *report.Service) float64 { return s.GCInRequestsMs }},
-	{name: "connections-opened", help: "connections opened by the client", get: func(s *report.Service) float64 { return float64(s.Opened) }},
-	{name: "connections-closed", help: "connections of the client that were closed", get: func(s *report.Service) float64 { return float64(s.Closed) }},
-	{name: "requests-per-connection", help: "lowest average of any trace", join: lowestOf, get: func(s *report.Service) float64 {
-		if s.RequestsEach == 0 { // no connection was seen
-			return math.NaN()
-		}
-		return s.RequestsEach
-	}},
-	{name: "connect-failed", help: "failed attempts to connect", get: func(s *report.Service) float64 { return float64(s.FailedConnections) }},
+	{name: "gc-pause", help: "pauses by collections", unit: "ms", get: told(func(s *report.Service) *float64 { return s.GCPauseMs })},
+	{name: "gc-in-requests", help: "pauses that stopped a thread while it ran for a request", unit: "ms", get: told(func(s *report.Service) *float64 { return s.GCInRequestsMs })},
+	{name: "connections-opened", help: "connections opened by the client", get: told(func(s *report.Service) *float64 { return s.Opened })},
+	{name: "connections-closed", help: "connections of the client that were closed", get: told(func(s *report.Service) *float64 { return s.Closed })},
+	{name: "requests-per-connection", help: "lowest average of any trace", join: lowestOf, get: told(func(s *report.Service) *float64 { return s.RequestsEach })},
+	{name: "connect-failed", help: "failed attempts to connect", get: told(func(s *report.Service) *float64 { return s.FailedConnections })},
 	{name: "rate", help: "highest number of requests made or served per second of any trace", join: highestOf, get: func(s *report.Service) float64 { return s.Rate }},
 	{name: "concurrency", help: "most requests at once in any trace", join: highestOf, get: func(s *report.Service) float64 { return float64(s.MaxConcurrency) }},
 }
@@ -292,6 +297,8 @@ func (g Gate) check(r *Report) GateResult {
 		return GateResult{g.Text, true, "nothing: " + noTrace, ""}
 	case math.IsNaN(v) && g.m.need == command.Samples:
 		return GateResult{g.Text, !part, "nothing: no trace has CPU samples", ""}
+	case math.IsNaN(v) && g.m.summary && r.Totals.Requests.Count > 0:
+		return GateResult{g.Text, !part, "nothing: no trace has the events that tell it", ""}
 	case math.IsNaN(v):
 		return GateResult{g.Text, !part, "nothing: no trace has HTTP requests that tell it", ""}
 	}

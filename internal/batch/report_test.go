@@ -259,9 +259,9 @@ func TestServiceGatesNameTheTrace(t *testing.T) {
 		name string
 		s    report.Service
 	}{
-		{"a", report.Service{RequestsEach: 9, Rate: 3}},
-		{"b", report.Service{RequestsEach: 2, Rate: 7, Findings: 1, GCPauseMs: 5}},
-		{"c", report.Service{RequestsEach: 4, Rate: 5, GCPauseMs: 8}},
+		{"a", report.Service{RequestsEach: new(9.), Rate: 3}},
+		{"b", report.Service{RequestsEach: new(2.), Rate: 7, Findings: 1, GCPauseMs: new(5.)}},
+		{"c", report.Service{RequestsEach: new(4.), Rate: 5, GCPauseMs: new(8.)}},
 		{"d", report.Service{}},
 	} {
 		r.Totals.add(&Result{Trace: report.Trace{
@@ -333,6 +333,8 @@ func TestServiceGates(t *testing.T) {
 		switch f := fields.Field(i); f.Kind() {
 		case reflect.Int:
 			f.SetInt(int64(i + 1))
+		case reflect.Pointer:
+			f.Set(reflect.ValueOf(new(float64(i + 1))))
 		default:
 			f.SetFloat(float64(i + 1))
 		}
@@ -347,7 +349,8 @@ func TestServiceGates(t *testing.T) {
 	}
 }
 
-// A figure of a summary that no request tells fails its gate, of a shard it does not.
+// A figure of a summary that no request tells, or that needs events which no trace has, fails its
+// gate, of a shard it does not.
 func TestServiceGatesWithoutRequests(t *testing.T) {
 	for _, c := range []struct {
 		gate   string
@@ -358,11 +361,14 @@ func TestServiceGatesWithoutRequests(t *testing.T) {
 	}{
 		{"pool-blocked>10%", 0, report.Service{}, true, "nothing: no trace has HTTP requests that tell it"},
 		{"gc-pause>1s", 0, report.Service{}, true, "nothing: no trace has HTTP requests that tell it"},
-		{"gc-pause>1s", 0, report.Service{GCPauseMs: 7}, false, "7ms"},
+		{"gc-pause>1s", 0, report.Service{GCPauseMs: new(7.)}, false, "7ms"},
 		{"findings", 0, report.Service{}, true, "nothing: no trace has HTTP requests that tell it"},
 		{"findings", 3, report.Service{}, false, "0"},
-		{"pool-blocked>10%", 3, report.Service{}, false, "0%"},
-		{"requests-per-connection>0", 3, report.Service{}, true, "nothing: no trace has HTTP requests that tell it"},
+		{"pool-blocked>10%", 3, report.Service{PoolBlocked: new(0.)}, false, "0%"},
+		{"pool-blocked>10%", 3, report.Service{}, true, "nothing: no trace has the events that tell it"},
+		{"gc-pause>1s", 3, report.Service{}, true, "nothing: no trace has the events that tell it"},
+		{"connections-opened>9", 3, report.Service{}, true, "nothing: no trace has the events that tell it"},
+		{"requests-per-connection>0", 3, report.Service{}, true, "nothing: no trace has the events that tell it"},
 	} {
 		g, err := ParseGate(c.gate, "http")
 		require.NoError(t, err)

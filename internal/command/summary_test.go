@@ -81,10 +81,10 @@ func TestSummaryFinds(t *testing.T) {
 func TestSummaryFigures(t *testing.T) {
 	_, rep := runHTTP(t, "requests-starve", "json", &HTTP{Summary: true})
 	s := rep.Requests.Service
-	assert.InEpsilon(t, truthPoolWait(t, "requests-starve"), s.PoolWaitMs, 0.02)
-	assert.Equal(t, []int{24, 24}, []int{s.Opened, s.Closed}, "as many clients")
+	assert.InEpsilon(t, truthPoolWait(t, "requests-starve"), *s.PoolWaitMs, 0.02)
+	assert.Equal(t, []float64{24, 24}, []float64{*s.Opened, *s.Closed}, "as many clients")
 	assert.Greater(t, s.Rate, 100.)
-	assert.InDelta(t, 35, s.RequestsEach, 1)
+	assert.InDelta(t, 35, *s.RequestsEach, 1)
 	b, _ := runHTTP(t, "http-full", "json", &HTTP{Summary: true, Host: []string{"127.0.0.1"}})
 	var of httpreport.Service
 	require.NoError(t, json.Unmarshal(b, &of))
@@ -252,8 +252,8 @@ func TestSummaryOfAnotherProcess(t *testing.T) {
 	var s httpreport.Service
 	require.NoError(t, json.Unmarshal(b, &s))
 	assert.Empty(t, s.Findings)
-	assert.Zero(t, rep.Requests.Service.LockWaitMs)
-	assert.Zero(t, rep.Requests.Service.GCPauseMs)
+	assert.Nil(t, rep.Requests.Service.LockWaitMs)
+	assert.Nil(t, rep.Requests.Service.GCPauseMs)
 }
 
 // TestSummaryOfStretches: what the stretches of a trace add up to is what the whole has.
@@ -272,7 +272,7 @@ func TestSummaryOfStretches(t *testing.T) {
 		assert.Equal(t, float64(at[0].Milliseconds()), s.From)
 		assert.InDelta(t, float64(s.Client.Requests+s.Server.Requests)/s.Span*1000, figures.Rate, 0.01)
 		span += s.Span
-		locks += figures.LockWaitMs
+		locks += *figures.LockWaitMs
 		busy += s.Server.All.Concurrency * s.Span
 		for _, f := range s.Findings {
 			assert.Equal(t, "lock_convoy", f.Kind)
@@ -286,7 +286,7 @@ func TestSummaryOfStretches(t *testing.T) {
 		assert.Equal(t, s.Server.Requests, sum)
 	}
 	assert.InDelta(t, whole.Span, span, 0.01)
-	require.NotZero(t, all.LockWaitMs)
-	assert.InDelta(t, all.LockWaitMs, locks, 0.5)
+	require.NotZero(t, *all.LockWaitMs)
+	assert.InDelta(t, *all.LockWaitMs, locks, 0.5)
 	assert.InDelta(t, whole.Server.All.Concurrency*whole.Span, busy, 5)
 }

@@ -87,11 +87,10 @@ type Service struct {
 	Figures     report.Service `json:"figures"`
 	Notes       []string       `json:"notes,omitempty"`
 
-	// What the trace tells: what the runtime did, how long work was queued for the thread pool,
-	// what threads waited for.
-	tells         runtimeTells
-	queues, waits bool
-	hung          int // waits for locks that have no end
+	// What the trace tells: what the runtime did, how long work was queued for the thread pool.
+	tells  runtimeTells
+	queues bool
+	hung   int // waits for locks that have no end
 }
 
 // maxGroups bounds groups of one kind: what comes later counts as one.

@@ -50,27 +50,37 @@ func (c *ServiceCollector) Finish(source string) *Service {
 			s.Figures.MaxConcurrency = max(s.Figures.MaxConcurrency, side.Concurrency)
 		}
 	}
+	s.tells, s.queues = c.tells, c.queues || c.queuedForPool > 0
 	f := &s.Figures
 	if s.Client != nil {
 		c.waitedToOpen()
 		n := c.connections()
-		if c.net || n.Opened+n.Closed+n.Failed+n.Queued > 0 {
-			s.Connections = n // else no event tells of them
+		if c.net || n.Opened+n.Closed+n.Failed+n.Queued > 0 { // else no event tells of them
+			s.Connections = n
+			f.ClientQueueMs, f.FailedConnections, f.Opened, f.Closed = &n.QueueMs, count(n.Failed), count(n.Opened), count(n.Closed)
 		}
-		f.ClientQueueMs, f.FailedConnections, f.Opened, f.Closed, f.RequestsEach = n.QueueMs, n.Failed, n.Opened, n.Closed, n.Requests
+		if n.Requests > 0 {
+			f.RequestsEach = &n.Requests
+		}
 	}
 	if to > from {
 		f.Rate = round(float64(c.client.all.Requests+c.server.all.Requests) / (float64(to-from) / 1e9))
 	}
-	f.PoolWaitMs = text.Millis(c.queuedForPool)
+	if s.queues {
+		f.PoolWaitMs = new(text.Millis(c.queuedForPool))
+	}
 	var pause, worst int64 // no process stands still for the collections of another one
 	for _, ns := range c.pause {
 		pause, worst = pause+ns, max(worst, ns)
 	}
-	f.LockWaitMs, f.GCPauseMs, f.GCInRequestsMs = text.Millis(c.lockWait), text.Millis(pause), text.Millis(c.gc)
-	f.PoolBlocked = percent(c.server.wait, c.server.sum)
-	c.starvation(s)
-	c.convoys(s)
+	if s.Server != nil && (c.sampled || c.queues || c.server.wait > 0) {
+		f.PoolBlocked = new(percent(c.server.wait, c.server.sum))
+	}
+	starved, convoyed := c.starvation(s), c.convoys(s)
+	if s.tells.any() { // where there are events of one kind only, of the others there may have been none
+		f.Starvation, f.ConvoyWaits = count(starved), count(convoyed)
+		f.LockWaitMs, f.GCPauseMs, f.GCInRequestsMs = new(text.Millis(c.lockWait)), new(text.Millis(pause)), new(text.Millis(c.gc))
+	}
 	c.exhausted(s)
 	f.DNSOutliers = c.outliers(s, c.dns, "dns_outlier", "name resolutions", "ask the resolver, or keep connections longer (PooledConnectionLifetime)")
 	f.TLSOutliers = c.outliers(s, c.tls, "tls_outlier", "TLS handshakes", "look at the other side, at certificate revocation checks, and at whether connections are kept")
@@ -78,11 +88,12 @@ func (c *ServiceCollector) Finish(source string) *Service {
 		s.find("gc_pauses", from, to, "collections stopped all threads for %.1f %% of the time: `tracefix gc` tells which and why", 100*ms/whole)
 	}
 	f.Findings = len(s.Findings)
-	s.tells, s.queues, s.waits = c.tells, c.queues || c.queuedForPool > 0, c.sampled || c.queues || f.PoolBlocked > 0
 	s.hung = len(c.locks.Open())
 	c.lacks(s)
 	return s
 }
+
+func count(n int) *float64 { return new(float64(n)) }
 
 // lacks notes which figures are not known, and which provider tells them.
 func (c *ServiceCollector) lacks(s *Service) {
@@ -139,11 +150,12 @@ func (c *ServiceCollector) adjustments(p *runtimeevents.PoolProcess, reason runt
 	return list
 }
 
-// starvation looks at why the pool added threads.
-func (c *ServiceCollector) starvation(s *Service) {
+// starvation looks at why the pool added threads, and counts how often it did.
+func (c *ServiceCollector) starvation(s *Service) (n int) {
+	share := percent(c.server.wait, c.server.sum)
 	for _, p := range c.pool.Processes() {
 		starved, blocked := c.adjustments(p, runtimeevents.Starvation), c.adjustments(p, runtimeevents.CooperativeBlocking)
-		s.Figures.Starvation += len(starved) + len(blocked)
+		n += len(starved) + len(blocked)
 		all := append(slices.Clone(starved), blocked...)
 		if len(all) == 0 || len(p.Adjustments) == 0 {
 			continue
@@ -158,28 +170,29 @@ func (c *ServiceCollector) starvation(s *Service) {
 			continue
 		}
 		waits := c.server.wait > 0
-		if waits && s.Figures.PoolBlocked < blockedShare && len(starved) < starvedThreads {
+		if waits && share < blockedShare && len(starved) < starvedThreads {
 			continue
 		}
 		why := "its threads block in Task.Wait or Task.Result (sync over async)"
 		if len(starved) >= len(blocked) {
 			why = "nothing takes work for half a second, since its threads block (Thread.Sleep, events, locks, synchronous I/O) or compute for as long"
 		}
-		share := ""
+		more := ""
 		if waits {
-			share = fmt.Sprintf("; served requests spent %.0f %% of their time waiting on a thread", s.Figures.PoolBlocked)
+			more = fmt.Sprintf("; served requests spent %.0f %% of their time waiting on a thread", share)
 		}
 		if c.queuedForPool > 0 {
-			share += fmt.Sprintf("; work of requests stood %.0f ms in its queue", text.Millis(c.queuedForPool))
+			more += fmt.Sprintf("; work of requests stood %.0f ms in its queue", text.Millis(c.queuedForPool))
 		}
 		s.find("thread_pool_starvation", all[0].Time, all[len(all)-1].Time,
 			"the thread pool starves: %s, and it wanted up to %d threads, %d at first%s. `tracefix http --explain` shows the stacks that block; await instead of waiting there",
-			why, most, first, share)
+			why, most, first, more)
 	}
+	return n
 }
 
-// convoys looks for locks at which many wait.
-func (c *ServiceCollector) convoys(s *Service) {
+// convoys looks for locks at which many wait, and counts these waits.
+func (c *ServiceCollector) convoys(s *Service) (waits int) {
 	whole, what := cmp.Or(c.server.passed, c.client.passed), "the time of requests"
 	if whole == 0 {
 		from, to := c.In.Resolve(c.end)
@@ -194,11 +207,12 @@ func (c *ServiceCollector) convoys(s *Service) {
 	slices.SortFunc(list, func(a, b *lock) int { return cmp.Or(cmp.Compare(b.sum, a.sum), cmp.Compare(a.first, b.first)) })
 	for _, l := range list {
 		n := l.edges.Len() / 2
-		s.Figures.ConvoyWaits += n
+		waits += n
 		s.find("lock_convoy", l.first, l.last,
 			"a convoy at one lock: threads waited for it %d times, %.0f ms in all, %.0f %% of %s, most of it in a queue. `tracefix locks` tells who holds it; do less inside it, or split it",
 			n, text.Millis(l.sum), percent(l.sum, whole), what)
 	}
+	return waits
 }
 
 // waitedToOpen takes from the waits the time until a connection of HTTP/2 or 3 was opened, for which

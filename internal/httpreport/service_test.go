@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
@@ -66,13 +67,14 @@ func TestOutliers(t *testing.T) {
 func TestConvoys(t *testing.T) {
 	for _, lock := range []uint64{0x550, 0} {
 		c := requests(0, 0, 0)
+		c.tells.locks = true
 		for thread := range uint64(convoyWaits) {
 			c.contention(&runtimeevents.Contention{Process: 1, Thread: thread, Start: 1e8, Stop: 2e8 + int64(thread)*1e7, Lock: lock})
 		}
 		s := c.Finish("a")
-		assert.Equal(t, lock != 0, s.Figures.ConvoyWaits > 0, "lock %#x", lock)
+		assert.Equal(t, lock != 0, *s.Figures.ConvoyWaits > 0, "lock %#x", lock)
 		assert.Equal(t, lock != 0, len(s.Findings) > 0, "lock %#x", lock)
-		assert.InDelta(t, 3900, s.Figures.LockWaitMs, 0.1)
+		assert.InDelta(t, 3900, *s.Figures.LockWaitMs, 0.1)
 	}
 }
 
@@ -136,16 +138,22 @@ func TestSlicesShareOutRequests(t *testing.T) {
 
 // What no event tells is not told as nothing.
 func TestASummaryInventsNoZeros(t *testing.T) {
+	var figures report.Service
 	served := func(c *ServiceCollector) string {
 		c.Span(1e9)
 		c.Server(&httpphases.ServerRequest{ID: 1, Target: "/a", Duration: 5e6, HasDuration: true})
 		c.Server(&httpphases.ServerRequest{ID: 2, Target: "/a", Outcome: httpphases.Incomplete})
 		c.Client(&httpphases.Request{ID: 1, Host: "h", Target: "/b", Status: 200, Duration: 5e6, HasDuration: true})
 		var b bytes.Buffer
-		require.NoError(t, ServiceText(&b, c.Finish("a"), 0))
+		s := c.Finish("a")
+		require.NoError(t, ServiceText(&b, s, 0))
+		figures = s.Figures
 		return b.String()
 	}
 	text := served(&ServiceCollector{})
+	b, err := json.Marshal(figures)
+	require.NoError(t, err)
+	assert.JSONEq(t, `{"dns_outliers":0,"tls_outliers":0,"rate":3,"max_concurrency":2,"findings":0}`, string(b), "nor in figures")
 	for _, zero := range []string{"The runtime", " 0 ms", "Connections of the client"} {
 		assert.NotContains(t, text, zero)
 	}
@@ -155,6 +163,14 @@ func TestASummaryInventsNoZeros(t *testing.T) {
 	assert.Regexp(t, `\n  /a +2 +- `, text, "errors among what is not told are not known")
 	assert.Regexp(t, `\n  /b +1 +0 `, text)
 	text = served(&ServiceCollector{tells: runtimeTells{collections: true}, queues: true, net: true, sampled: true})
+	for name, v := range map[string]*float64{
+		"gc": figures.GCPauseMs, "lock": figures.LockWaitMs, "starvation": figures.Starvation, "blocked": figures.PoolBlocked, "queue": figures.PoolWaitMs, "opened": figures.Opened,
+	} {
+		if assert.NotNil(t, v, name) {
+			assert.Zero(t, *v, "%s: there may have been none", name)
+		}
+	}
+	assert.Nil(t, figures.RequestsEach)
 	assert.Contains(t, text, "0 ms of collections")
 	assert.Contains(t, text, "0 ms in which work of requests was queued")
 	assert.Contains(t, text, "spent 0 % of their time waiting")
@@ -264,11 +280,11 @@ func TestServiceOfProcesses(t *testing.T) {
 		c.Client(&httpphases.Request{ID: i + 1, Process: uint32(1 + i%2), Host: "h", Target: "/", Status: 200, Duration: 1e6, HasDuration: true, Connection: &httpphases.Connection{ID: 0, HasID: true}})
 	}
 	c.events[1] = connectionEvents{n: 2, ids: []connKey{{1, 0}, {3, 0}}}
-	c.pause = map[int]int64{1: 6e7, 2: 6e7}
+	c.pause, c.tells.collections = map[int]int64{1: 6e7, 2: 6e7}, true
 	s := c.Finish("a")
 	assert.Equal(t, 2., s.Connections.Requests)
 	assert.Equal(t, 1, s.Connections.Closed)
-	assert.Equal(t, 120., s.Figures.GCPauseMs)
+	assert.Equal(t, 120., *s.Figures.GCPauseMs)
 	assert.Empty(t, s.Findings)
 	c.pause[2] = 2e8
 	assert.Equal(t, "collections stopped all threads for 20.0 % of the time: `tracefix gc` tells which and why", c.Finish("a").Findings[0].Text)

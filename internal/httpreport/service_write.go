@@ -110,20 +110,27 @@ func serviceSections(s *Service) (list []serviceSection) {
 	}
 	f := s.Figures
 	run := serviceSection{Title: "The runtime"}
-	tell := func(is bool, format string, args ...any) {
-		if is {
-			run.Lines = append(run.Lines, fmt.Sprintf(format, args...))
+	tell := func(is bool, format string, figures ...*float64) {
+		if !is {
+			return
 		}
+		var words []any
+		for _, v := range figures {
+			words = append(words, number(*v))
+		}
+		run.Lines = append(run.Lines, fmt.Sprintf(format, words...))
 	}
-	tell(s.tells.pool, "the pool changed its number of threads %d times since it starved or its threads blocked", f.Starvation)
-	tell(s.Server != nil && s.waits, "served requests spent %s %% of their time waiting on a thread", number(f.PoolBlocked))
-	tell(s.queues, "%s ms in which work of requests was queued for a thread of the pool", number(f.PoolWaitMs))
+	if s.tells.pool {
+		run.Lines = append(run.Lines, fmt.Sprintf("the pool changed its number of threads %.0f times since it starved or its threads blocked", *f.Starvation))
+	}
+	tell(f.PoolBlocked != nil, "served requests spent %s %% of their time waiting on a thread", f.PoolBlocked)
+	tell(f.PoolWaitMs != nil, "%s ms in which work of requests was queued for a thread of the pool", f.PoolWaitMs)
 	hung := ""
 	if s.hung > 0 {
 		hung = fmt.Sprintf(", not counting %d wait%s without an end, as a deadlock or the end of the trace leaves it", s.hung, report.Plural(s.hung))
 	}
-	tell(s.tells.locks, "%s ms waited for locks by all threads%s", number(f.LockWaitMs), hung)
-	tell(s.tells.collections, "%s ms of collections; requests for which a thread ran stood still for %s ms, added up", number(f.GCPauseMs), number(f.GCInRequestsMs))
+	tell(s.tells.locks, "%s ms waited for locks by all threads"+hung, f.LockWaitMs)
+	tell(s.tells.collections, "%s ms of collections; requests for which a thread ran stood still for %s ms, added up", f.GCPauseMs, f.GCInRequestsMs)
 	if len(run.Lines) > 0 {
 		list = append(list, run)
 	}

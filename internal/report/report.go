@@ -223,46 +223,62 @@ func (q *Requests) Told() string {
 	return ToldRequests(q.Count, true, q.Served.Count)
 }
 
-// Service is how a service did, in numbers that gates can ask for.
+// Service is how a service did, in numbers that gates can ask for. One that the trace does not tell
+// is nil: none of what nobody recorded is no zero.
 type Service struct {
-	Starvation        int     `json:"starvation"`         // times that the pool changed its number of threads since it starved, or its threads blocked
-	PoolBlocked       float64 `json:"pool_blocked_pct"`   // share of the time of served requests in which a thread waited for an event or a task
-	PoolWaitMs        float64 `json:"pool_wait_ms"`       // in which work of requests was queued for a thread of the pool
-	LockWaitMs        float64 `json:"lock_wait_ms"`       // of all threads
-	ConvoyWaits       int     `json:"convoy_waits"`       // waits at locks with a convoy
-	ClientQueueMs     float64 `json:"client_queue_ms"`    // in which requests waited until another one gave its connection back
-	DNSOutliers       int     `json:"dns_outliers"`       // name resolutions that took far longer than the others
-	TLSOutliers       int     `json:"tls_outliers"`       // and TLS handshakes
-	GCPauseMs         float64 `json:"gc_pause_ms"`        // of all collections
-	GCInRequestsMs    float64 `json:"gc_in_requests_ms"`  // in which a thread that ran for a request stood still
-	Opened            int     `json:"connections_opened"` // of the client
-	Closed            int     `json:"connections_closed"`
-	FailedConnections int     `json:"failed_connections"`      // attempts to connect
-	RequestsEach      float64 `json:"requests_per_connection"` // on average; 0: none was seen
-	Rate              float64 `json:"rate"`                    // requests made or served, per second
-	MaxConcurrency    int     `json:"max_concurrency"`         // of requests made or served at once
-	Findings          int     `json:"findings"`                // things that are wrong
+	Starvation        *float64 `json:"starvation,omitempty"`         // times that the pool changed its number of threads since it starved, or its threads blocked
+	PoolBlocked       *float64 `json:"pool_blocked_pct,omitempty"`   // share of the time of served requests in which a thread waited for an event or a task
+	PoolWaitMs        *float64 `json:"pool_wait_ms,omitempty"`       // in which work of requests was queued for a thread of the pool
+	LockWaitMs        *float64 `json:"lock_wait_ms,omitempty"`       // of all threads
+	ConvoyWaits       *float64 `json:"convoy_waits,omitempty"`       // waits at locks with a convoy
+	ClientQueueMs     *float64 `json:"client_queue_ms,omitempty"`    // in which requests waited until another one gave its connection back
+	DNSOutliers       int      `json:"dns_outliers"`                 // name resolutions that took far longer than the others
+	TLSOutliers       int      `json:"tls_outliers"`                 // and TLS handshakes
+	GCPauseMs         *float64 `json:"gc_pause_ms,omitempty"`        // of all collections
+	GCInRequestsMs    *float64 `json:"gc_in_requests_ms,omitempty"`  // in which a thread that ran for a request stood still
+	Opened            *float64 `json:"connections_opened,omitempty"` // of the client
+	Closed            *float64 `json:"connections_closed,omitempty"`
+	FailedConnections *float64 `json:"failed_connections,omitempty"`      // attempts to connect
+	RequestsEach      *float64 `json:"requests_per_connection,omitempty"` // on average
+	Rate              float64  `json:"rate"`                              // requests made or served, per second
+	MaxConcurrency    int      `json:"max_concurrency"`                   // of requests made or served at once
+	Findings          int      `json:"findings"`                          // things that are wrong
 }
 
 // Add adds those of another trace: sums, of shares, rate and concurrency the higher one, of
-// requests per connection the lower one.
+// requests per connection the lower one. What one of them does not tell is that of the other.
 func (s *Service) Add(o *Service) {
-	s.Starvation += o.Starvation
-	s.PoolBlocked = max(s.PoolBlocked, o.PoolBlocked)
-	s.PoolWaitMs += o.PoolWaitMs
-	s.LockWaitMs += o.LockWaitMs
-	s.ConvoyWaits += o.ConvoyWaits
-	s.ClientQueueMs += o.ClientQueueMs
+	sum := func(a, b float64) float64 { return a + b }
+	higher := func(a, b float64) float64 { return max(a, b) }
+	lower := func(a, b float64) float64 { return min(a, b) }
+	for _, x := range []struct {
+		to   **float64
+		of   *float64
+		join func(a, b float64) float64
+	}{
+		{&s.Starvation, o.Starvation, sum},
+		{&s.PoolBlocked, o.PoolBlocked, higher},
+		{&s.PoolWaitMs, o.PoolWaitMs, sum},
+		{&s.LockWaitMs, o.LockWaitMs, sum},
+		{&s.ConvoyWaits, o.ConvoyWaits, sum},
+		{&s.ClientQueueMs, o.ClientQueueMs, sum},
+		{&s.GCPauseMs, o.GCPauseMs, sum},
+		{&s.GCInRequestsMs, o.GCInRequestsMs, sum},
+		{&s.Opened, o.Opened, sum},
+		{&s.Closed, o.Closed, sum},
+		{&s.FailedConnections, o.FailedConnections, sum},
+		{&s.RequestsEach, o.RequestsEach, lower},
+	} {
+		switch {
+		case x.of == nil:
+		case *x.to == nil:
+			*x.to = new(*x.of)
+		default:
+			*x.to = new(x.join(**x.to, *x.of))
+		}
+	}
 	s.DNSOutliers += o.DNSOutliers
 	s.TLSOutliers += o.TLSOutliers
-	s.GCPauseMs += o.GCPauseMs
-	s.GCInRequestsMs += o.GCInRequestsMs
-	s.Opened += o.Opened
-	s.Closed += o.Closed
-	s.FailedConnections += o.FailedConnections
-	if o.RequestsEach > 0 && (s.RequestsEach == 0 || o.RequestsEach < s.RequestsEach) {
-		s.RequestsEach = o.RequestsEach
-	}
 	s.Rate = max(s.Rate, o.Rate)
 	s.MaxConcurrency = max(s.MaxConcurrency, o.MaxConcurrency)
 	s.Findings += o.Findings

@@ -124,6 +124,8 @@ func TestServiceAdd(t *testing.T) {
 			switch f := v.Field(i); f.Kind() {
 			case reflect.Int:
 				f.SetInt(int64(n * (i + 1)))
+			case reflect.Pointer:
+				f.Set(reflect.ValueOf(new(float64(n * (i + 1)))))
 			default:
 				f.SetFloat(float64(n * (i + 1)))
 			}
