@@ -108,6 +108,30 @@ func TestReportsAreDocumented(t *testing.T) {
 	}
 }
 
+// Every key of the totals of requests, which are no struct, stands in the row about them: elsewhere
+// the same words are other keys.
+func TestTotalsOfRequestsAreDocumented(t *testing.T) {
+	b, err := os.ReadFile("../../docs/ndjson.md")
+	require.NoError(t, err)
+	_, row, ok := strings.Cut(string(b), "\n| `summary` |")
+	require.True(t, ok)
+	row, _, _ = strings.Cut(row, "\n")
+	code, out, words := tracefix(t, "http", filepath.Join("..", "..", "internal", "requests", "testdata", "net31-more.nettrace.zst"), "--side", "both", "--format", "json")
+	require.Equal(t, exitOK, code, words)
+	var told struct{ Summary map[string]any }
+	require.NoError(t, json.Unmarshal([]byte(out), &told))
+	require.Contains(t, told.Summary, "served")
+	keys := map[string]bool{"with_events_missing": true} // of a trace that lost some
+	for _, phase := range told.Summary["phases"].(map[string]any) {
+		keysOf(phase, keys)
+	}
+	told.Summary["phases"] = nil // whose keys are their names
+	keysOf(told.Summary, keys)
+	for k := range keys {
+		assert.Contains(t, row, "`"+k+"`")
+	}
+}
+
 // Every key of a document stands in the section about them.
 func TestDocumentsAreDocumented(t *testing.T) {
 	b, err := os.ReadFile("../../docs/ndjson.md")
