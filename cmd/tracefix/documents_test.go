@@ -274,6 +274,35 @@ func layFiles(t *testing.T, dir string) {
 	put("archive.tar.zst", packed)
 }
 
+// TestPagesReachNothing: the browser keeps whoever forged a name that became part of a page from the
+// network, as the threat model says of all pages.
+func TestPagesReachNothing(t *testing.T) {
+	dir := t.TempDir()
+	page := func(name string) string { return filepath.Join(dir, name) }
+	for name, args := range map[string][]string{
+		"requests.html": {"http", fixtures["http"]},
+		"summary.html":  {"http", fixtures["http"], "--summary"},
+		"gc.html":       {"gc", fixtures["gc"]},
+		"stacks.html":   {"convert", fixtures[""]},
+		"weighed.html":  {"convert", fixtures["locks"], "--weight", "contention"},
+		"compare.html":  {"compare", fixtures[""], fixtures["locks"]},
+	} {
+		code, _, words := tracefix(t, append(args, "-o", page(name))...)
+		require.Equal(t, exitOK, code, words)
+	}
+	code, _, words := tracefix(t, "batch", fixtures["gc"], "-o", page("batch"), "--do", "info")
+	require.Equal(t, exitOK, code, words)
+	pages, err := filepath.Glob(page("*.html"))
+	require.NoError(t, err)
+	require.Len(t, pages, 6)
+	for _, name := range append(pages, page("batch/batch-report.html")) {
+		b, err := os.ReadFile(name)
+		require.NoError(t, err)
+		head, _, _ := strings.Cut(string(b), "<style")
+		assert.Contains(t, head, `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'`, name)
+	}
+}
+
 // TestHelpFits: the help of every command fits a terminal of 80 columns.
 func TestHelpFits(t *testing.T) {
 	commands := []string{"", "view", "batch", "batch run", "batch plan", "batch merge", "batch compare", "compare", "snoop", "completion", "man"}

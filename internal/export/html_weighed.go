@@ -14,6 +14,7 @@ const weighedHead = `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>%[1]s</title>
 <style>
 :root { color-scheme: light dark; } body { font: 14px/1.4 system-ui, sans-serif; margin: 1.5em; }
