@@ -882,6 +882,7 @@ func TestNothingToReportSaysWhatWouldRecordIt(t *testing.T) {
 		r := readRuntime(t, "exceptions", kind, 0)
 		if r.Rows.Len() == 0 {
 			assert.Contains(t, r.Missing, "dotnet-trace collect", name)
+			assert.Contains(t, writeRuntime(t, r, "html", 0), "dotnet-trace collect", "a page that is opened later has no line on the terminal beside it")
 		}
 	}
 	for name, columns := range map[string]string{"locks": "pid,start_ms,tid,object", "jit": "pid,name,module,tier"} {
