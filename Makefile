@@ -80,9 +80,11 @@ demo:
 # requests that a handler sends elsewhere or twice, spans without an address, definitions that are missing and what was
 # allocated without ticks 60; awaits that events without ends tell, what a version that was asked for tells, and types that were not
 # told in converted files 40; activities of any names and without ids of their own, who passes on the headers of its client,
-# waits without an end and pools that cannot grow 63, half of it alignment. The path of the checkout makes 4 KB of difference.
+# waits without an end and pools that cannot grow 63, half of it alignment; integers that were written wider than declared, headers
+# of blocks that were hit, what threads were started for, figures that nothing tells, requests under way before the recording
+# and what makes time unknown 110. The path of the checkout makes 4 KB of difference.
 size: build
-	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 31840000 ]
+	@n=$$(wc -c < bin/tracefix) && echo "$$n bytes" && [ $$n -le 31950000 ]
 
 # What a release holds beside the programs: man page (with version and date of the commit), completions, licences.
 extras:
