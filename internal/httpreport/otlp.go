@@ -216,7 +216,7 @@ func (w *otlpWriter) hop(r *httpphases.Request, trace string, h *harHop, n int) 
 	a.Texts("tracefix.missing", r.Missing)
 	last := n == len(r.Redirects)
 	switch {
-	case last && (r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled):
+	case last && (r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled || r.Error != ""): // incomplete, but failed: its start is not known
 		s.failed(cmp.Or(r.ErrorType, "_OTHER"), r.Error)
 		s.event("exception", h.end, func(x *otlp.Attributes) {
 			x.Text("exception.type", r.ErrorType)

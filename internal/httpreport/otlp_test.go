@@ -75,3 +75,33 @@ func TestOTLPOfBadIDs(t *testing.T) {
 		assert.NotContains(t, s, "parentSpanId")
 	}
 }
+
+// TestOTLPOfFailureWithoutStart: of a request that began before the recording, all that is known may be why it failed.
+func TestOTLPOfFailureWithoutStart(t *testing.T) {
+	var out strings.Builder
+	w := newOTLP(&out, &Options{Source: "a.nettrace"})
+	require.NoError(t, w.Request(&httpphases.Request{ID: 1, Start: 100, Outcome: httpphases.Incomplete, Missing: []string{"the start"}, Error: "timed out", ErrorType: "System.TimeoutException"}))
+	require.NoError(t, w.Request(&httpphases.Request{ID: 2, Start: 100, Outcome: httpphases.Incomplete, Missing: []string{"the end"}}))
+	require.NoError(t, w.Close(&Summary{}))
+	var got struct {
+		ResourceSpans []struct {
+			ScopeSpans []struct {
+				Spans []struct {
+					Status struct {
+						Code    int
+						Message string
+					}
+					Events []struct{ Name string }
+				}
+			}
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(out.String()), &got))
+	spans := got.ResourceSpans[0].ScopeSpans[0].Spans
+	require.Len(t, spans, 2)
+	assert.Equal(t, 2, spans[0].Status.Code)
+	assert.Equal(t, "timed out", spans[0].Status.Message)
+	require.Len(t, spans[0].Events, 1)
+	assert.Zero(t, spans[1].Status.Code, "nothing says that it failed")
+	assert.Empty(t, spans[1].Events)
+}
