@@ -79,8 +79,10 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 			return err
 		}
 		why = told.Of
-		for _, f := range rec.Findings() {
-			c.Report.Notes = append(c.Report.Notes, f.Missing+": "+f.Effect)
+		if rows.Len() > 0 {
+			for _, f := range rec.Findings() {
+				c.Report.Notes = append(c.Report.Notes, f.Missing+": "+f.Effect)
+			}
 		}
 	}
 	switch c.Format {

@@ -124,7 +124,7 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 	}
 	c.read(read)
 	lacks := run.scan.Findings(&run.need, h.sides())
-	if x := run.explain; x != nil {
+	if x := run.explain; x != nil && run.sum.Requests+run.sum.Servers > 0 {
 		lacks = append(lacks, x.Findings()...)
 	}
 	run.sum.Notes = notRecorded(run.sum.Notes, lacks, run.scan.Line(read.ProcessID, h.sides(), h.Explain))

@@ -58,6 +58,7 @@ func TestExplainTellsWhatIsNotRecorded(t *testing.T) {
 		{"http-full", HTTP{}, nil},
 		{"requests-none", HTTP{Explain: true}, []string{tasks}},
 		{"requests-full", HTTP{Explain: true}, nil},
+		{"csc", HTTP{Explain: true}, nil}, // there is nothing to explain
 	} {
 		format := "ndjson"
 		if c.of.Summary {
