@@ -219,8 +219,12 @@ func writtenForms(fields []Field, wider bool) [][]Field {
 	return forms
 }
 
-// mostEnums is how many small integers are looked at one by one: each doubles the forms.
-const mostEnums = 4
+// Small integers are looked at one by one where there are few, as each doubles the forms, and where
+// the event has no more fields than people write, as each form holds all of them.
+const (
+	mostEnums  = 4
+	mostFields = 32
+)
 
 // widened returns the ways in which an EventSource with a manifest may have written integers in more
 // bytes than it declares. An enumeration has four at least, and is declared as the integer that it is
@@ -244,7 +248,7 @@ func widened(fields []Field) (forms [][]Field) {
 	if len(chars) > 0 {
 		forms = append(forms, inBytes(fields, 4, slices.Concat(small, chars)))
 	}
-	if len(small) > mostEnums {
+	if len(small) > mostEnums || len(small) > 0 && len(fields) > mostFields {
 		forms = append(forms, inBytes(fields, 4, small))
 	} else {
 		for set := 1<<len(small) - 1; set > 0; set-- {

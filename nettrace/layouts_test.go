@@ -79,3 +79,17 @@ func TestShortPayloadOfManyFields(t *testing.T) {
 	assert.ErrorIs(t, err, io.ErrUnexpectedEOF)
 	assert.Len(t, values, maxFieldsEach, "who asks for the values gets all")
 }
+
+// TestFormsAreFew holds that a definition of many fields, each of which every form holds again, has few forms.
+func TestFormsAreFew(t *testing.T) {
+	for n, most := range map[int]int{4: 1 << 4, mostFields: 1 << mostEnums, maxFieldsEach: 2} {
+		fields := make([]Field, n)
+		for i := range fields {
+			fields[i] = Field{Name: "f", Type: TypeInt32}
+			if i < mostEnums {
+				fields[i].Type = TypeUint8
+			}
+		}
+		assert.Len(t, writtenForms(fields, true), most, n)
+	}
+}

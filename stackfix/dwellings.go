@@ -19,14 +19,27 @@ const (
 // dwellings tell what the threads of a world stay under, as the whole stacks that were recorded show.
 type dwellings struct {
 	*engine
-	of    map[int]dwelling // by thread
+	of    map[int]dwelling   // by thread
+	ways  map[beginning]bool // all first parts of any of them
 	asked map[visit]bool
+}
+
+// A beginning holds methods from the root on, with none behind them.
+type beginning [dwellingFrames]MethodID
+
+// addWays adds all that a stack of these methods begins with.
+func addWays(to map[beginning]bool, methods []MethodID) {
+	var b beginning
+	for i, m := range methods {
+		b[i] = m
+		to[b] = true
+	}
 }
 
 // A dwelling is that of one thread.
 type dwelling struct {
-	methods []MethodID   // from the root on; none: it is not known
-	begins  [][]MethodID // that its whole stacks begin with
+	methods []MethodID         // from the root on; none: it is not known
+	begins  map[beginning]bool // that its whole stacks have
 }
 
 // A visit is what a stack of a thread may begin with.
@@ -38,9 +51,12 @@ type visit struct {
 // dwellings returns those of the threads of w.
 func (e *engine) dwellings(w *world) *dwellings {
 	if w.dwellings == nil {
-		w.dwellings = &dwellings{e, map[int]dwelling{}, map[visit]bool{}}
+		w.dwellings = &dwellings{e, map[int]dwelling{}, map[beginning]bool{}, map[visit]bool{}}
 		for thread, known := range w.known {
-			w.dwellings.of[thread] = e.dwelling(known)
+			if x := e.dwelling(known); len(x.methods) > 0 {
+				w.dwellings.of[thread] = x
+				addWays(w.dwellings.ways, x.methods)
+			}
 		}
 	}
 	return w.dwellings
@@ -48,6 +64,7 @@ func (e *engine) dwellings(w *world) *dwellings {
 
 // dwelling finds that of the thread that has these whole stacks.
 func (e *engine) dwelling(known []howOften) (x dwelling) {
+	x.begins = map[beginning]bool{}
 	type head struct {
 		methods []MethodID
 		n       int // blocks
@@ -66,7 +83,7 @@ func (e *engine) dwelling(known []howOften) (x dwelling) {
 			i = len(heads)
 			number[s] = i
 			heads = append(heads, head{methods: e.methodsOf(s)})
-			x.begins = append(x.begins, heads[i].methods)
+			addWays(x.begins, heads[i].methods)
 		}
 		heads[i].n += int(k.n)
 		if e.t.Depth(k.stack) >= dwellingDepth {
@@ -125,12 +142,9 @@ func (x *dwellings) strange(thread int, s StackID) bool {
 	}
 	ms := x.methodsOf(key.head)
 	if d := sameStart(own, ms); d < min(len(own), len(ms)) {
-		begins := func(with []MethodID) bool { return sameStart(with, ms) > d }
-		if !slices.ContainsFunc(x.of[thread].begins, begins) {
-			for _, other := range x.of {
-				is = is || begins(other.methods)
-			}
-		}
+		var way beginning
+		copy(way[:], ms[:d+1])
+		is = x.ways[way] && !x.of[thread].begins[way]
 	}
 	x.asked[key] = is
 	return is
