@@ -80,9 +80,7 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 		}
 		why = told.Of
 		if rows.Len() > 0 {
-			for _, f := range rec.Findings() {
-				c.Report.Notes = append(c.Report.Notes, f.Missing+": "+f.Effect)
-			}
+			a.lacks(c.Report, rec.Findings(), rows, read)
 		}
 	}
 	switch c.Format {
@@ -97,6 +95,27 @@ func (a *Activities) Do(ctx context.Context, c *Call) error {
 		err = cmp.Or(err, told.Err())
 	}
 	return cmp.Or(err, rows.Err())
+}
+
+// lacks says what the recording of the rows lacks that tells where their time went, and the line
+// that records both.
+func (a *Activities) lacks(rep *report.Trace, list []requests.Finding, rows *activity.Rows, read *requests.Info) {
+	if len(list) == 0 {
+		return
+	}
+	for _, f := range list {
+		rep.Notes = append(rep.Notes, f.Missing+": "+f.Effect)
+	}
+	line := collect.Line{PID: read.ProcessID, Profiles: []string{collect.Sampled}}
+	seen := map[string]bool{}
+	for _, r := range rows.All() {
+		if !seen[r.Provider] {
+			seen[r.Provider] = true
+			line.Providers = append(line.Providers, collect.All(r.Provider))
+		}
+	}
+	line.Providers = append(line.Providers, collect.TaskCauses, collect.RuntimeCauses)
+	rep.Notes = append(rep.Notes, "to record it all: "+line.For(read.Version))
 }
 
 // tell says how many activities there are and how those ended that are wanted; if none is, what
