@@ -361,86 +361,110 @@ const sentAgain = "no answer; sent again"
 // exchange adds the phases of one header block of h and its answer. bound is where an
 // answer that never came ends.
 func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
-	r := w.r
 	if x.headers.start == never {
 		return
 	}
-	gaveUp := !last && w.b.gaveUp(r, x)
-	tried := func(n PhaseName, start int64) {
-		w.add(n, start, max(bound, start)).Error = sentAgain
-	}
+	t := trial{rowWriter: w, x: x, bound: bound, last: last, gaveUp: !last && w.b.gaveUp(w.r, x), done: last && w.r.stopped && !w.r.failed}
 	if x.headers.open() {
-		if gaveUp {
-			tried(RequestHeaders, x.headers.start)
-			return
-		}
-		if !last || r.stopped && !r.failed {
-			r.miss("a stop of request headers")
-			return
-		}
-		w.until(RequestHeaders, x.headers.start, bound, last)
+		t.unended(RequestHeaders, x.headers.start, "a stop of request headers")
 		return
 	}
 	w.add(RequestHeaders, x.headers.start, x.headers.end)
-	one := w.oneAtATime(h, x)
-	expect := one && x.resp.begun() && x.content.begun() && x.resp.start < x.content.start
+	t.one = w.oneAtATime(h, x)
+	t.expect = t.one && x.resp.begun() && x.content.begun() && x.resp.start < x.content.start
 	sent := x.headers.end
-	if expect || x.held {
+	if t.expect || x.held {
 		w.add(Wait, sent, x.content.start)
 	}
 	if x.content.begun() {
-		end := x.content.end
-		switch {
-		case !x.content.open():
-		case last && r.stopped && !r.failed && !one && x.resp.closed() && !w.b.lossy:
-			end = max(bound, x.content.start) // duplex: it goes on behind the answer
-		case gaveUp && x.resp.closed():
-			end = max(x.resp.end, x.content.start) // the answer came before its end
-		case gaveUp:
-			tried(RequestContent, x.content.start)
-			return
-		default:
-			if !last || r.stopped && !r.failed {
-				r.miss("a stop of request content")
-				return
-			}
-			w.until(RequestContent, x.content.start, bound, last)
+		end, ok := t.contentEnd()
+		if !ok {
+			t.unended(RequestContent, x.content.start, "a stop of request content")
 			return
 		}
 		w.add(RequestContent, x.content.start, end)
 		sent = max(sent, end)
 	}
+	t.answer(sent)
+	if x.resp.end != never {
+		w.out.HeadersAt = x.resp.end
+	}
+}
+
+// A trial is an exchange as it is written into a row.
+type trial struct {
+	*rowWriter
+	x      *exchange
+	bound  int64 // where an answer that never came ends
+	last   bool
+	gaveUp bool // another exchange follows, and a step of this one may have ended without a stop
+	done   bool // it is the last one of a request that has its answer
+	one    bool // the connection has one exchange at a time
+	expect bool // the content was held back until the server said that it wants it
+}
+
+// tried adds a phase that ended as the exchange was given up for another.
+func (t *trial) tried(n PhaseName, start int64) {
+	t.add(n, start, max(t.bound, start)).Error = sentAgain
+}
+
+// unended adds a phase of what was sent without the event that ends it, unless that is lost.
+func (t *trial) unended(n PhaseName, start int64, lost string) {
+	switch {
+	case t.gaveUp:
+		t.tried(n, start)
+	case !t.last || t.done:
+		t.r.miss(lost)
+	default:
+		t.until(n, start, t.bound, true)
+	}
+}
+
+// contentEnd returns where the content that was sent ended, if that is known.
+func (t *trial) contentEnd() (end int64, ok bool) {
+	x := t.x
+	switch {
+	case !x.content.open():
+		return x.content.end, true
+	case t.done && !t.one && x.resp.closed() && !t.b.lossy:
+		return max(t.bound, x.content.start), true // duplex: it goes on behind the answer
+	case t.gaveUp && x.resp.closed():
+		return max(x.resp.end, x.content.start), true // the answer came before its end
+	}
+	return 0, false
+}
+
+// answer adds the phases behind the last thing sent.
+func (t *trial) answer(sent int64) {
+	x := t.x
 	// A number missing between the last thing sent and the answer: something was
 	// sent that is not in the trace.
-	gap := w.b.lossy && r.skips(max(x.ord[0], x.ord[1])+1, x.ord[2])
+	gap := t.b.lossy && t.r.skips(max(x.ord[0], x.ord[1])+1, x.ord[2])
 	switch {
 	case x.resp.end != never && x.resp.start == never, gap:
 		// The start of the answer is lost: how long was waited for it, too.
-	case one && !expect && x.resp.closed():
-		w.add(Wait, sent, x.resp.start)
-		w.add(ResponseHeaders, x.resp.start, x.resp.end)
-	case one && !expect && x.resp.open():
-		w.add(Wait, sent, x.resp.start)
-		if last && r.stopped && !r.failed {
-			r.miss("a stop of response headers")
-			return
+	case t.one && !t.expect && x.resp.closed():
+		t.add(Wait, sent, x.resp.start)
+		t.add(ResponseHeaders, x.resp.start, x.resp.end)
+	case t.one && !t.expect && x.resp.open():
+		t.add(Wait, sent, x.resp.start)
+		if t.done {
+			t.r.miss("a stop of response headers")
+		} else {
+			t.until(ResponseHeaders, x.resp.start, t.bound, t.last)
 		}
-		w.until(ResponseHeaders, x.resp.start, bound, last)
 	case x.resp.closed():
 		if x.resp.end > sent {
-			w.add(Wait, sent, x.resp.end)
+			t.add(Wait, sent, x.resp.end)
 		}
-	case last && r.stopped && !r.failed:
-		r.miss("response headers")
-	case !last:
+	case t.done:
+		t.r.miss("response headers")
+	case !t.last:
 		// A try that was given up: its server closed the connection, or the stream
 		// was refused.
-		tried(Wait, sent)
+		t.tried(Wait, sent)
 	default:
-		w.until(Wait, sent, bound, last)
-	}
-	if x.resp.end != never {
-		w.out.HeadersAt = x.resp.end
+		t.until(Wait, sent, t.bound, true)
 	}
 }
 
