@@ -470,17 +470,29 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 		}
 	}
 	if top := t.top(); top.role == Captured && (over || top.over) {
-		border := true // it only changes the flow: to the new one, or back from the old one
-		if d := top.depth + 1; d < live {
-			border = g.role(t.nodes[d]) >= Inside
-		} else if k := live + len(walk) - 1 - d; k >= 0 {
-			border = g.role(walk[k]) >= Inside
-		}
-		border = border || caught
+		border := caught || g.border(t, walk, live)
 		if over || !border {
 			g.renew(t, border)
 		}
 	}
+	g.push(t, walk, same, under)
+	return left
+}
+
+// border reports whether what the innermost scope calls, or called before a change of the stack, only changes the
+// flow: to the new one, or back from the old one. walk are the new frames above the live ones.
+func (g *Engine) border(t *thread, walk []stacks.StackID, live int) bool {
+	d := t.top().depth + 1
+	if d < live {
+		return g.role(t.nodes[d]) >= Inside
+	}
+	k := live + len(walk) - 1 - d
+	return k < 0 || g.role(walk[k]) >= Inside
+}
+
+// push puts the new frames on the stack, the last one outermost, and enters their scopes but those of calls that
+// were there before, which are below same. Under says that t may have had work before the recording began.
+func (g *Engine) push(t *thread, walk []stacks.StackID, same int, under bool) {
 	for i := len(walk) - 1; i >= 0; i-- {
 		d := len(t.nodes)
 		t.nodes = append(t.nodes, walk[i])
@@ -502,7 +514,6 @@ func (g *Engine) unwind(t *thread, s stacks.StackID, caught bool) (left bool) {
 			}
 		}
 	}
-	return left
 }
 
 // newFrames returns the stacks of the frames of s, innermost first, down to what the stack before it shares: how
