@@ -137,22 +137,7 @@ func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 		clear(q.births)
 	}
 	if ev.Metadata.Provider == nettrace.ProviderFramework {
-		if ev.Metadata.EventID == 30 || ev.Metadata.EventID == 31 {
-			q := p.process(ev.ProcessID)
-			wanted := p.wants(ev)
-			switch d, ended := q.work(ev, ns, wanted); {
-			case !wanted:
-			case !ended && (ev.Metadata.EventID == 30 || q.unkept):
-			case !ended && p.Untimed != nil:
-				p.Untimed(ev.ProcessID, ns)
-			case !ended:
-				q.Untimed++
-			case ended && p.Delayed != nil:
-				p.Delayed(ev.ProcessID, d)
-			case ended:
-				q.Delays = append(q.Delays, d)
-			}
-		}
+		p.queueEvent(ev, ns)
 		return
 	}
 	id := runtimeID(ev)
@@ -168,8 +153,35 @@ func (p *Pool) Event(ev *nettrace.Event, ns int64, stack uint32) {
 		q.unwanted = q.unwanted || id == IDWorkerStart || id == IDWorkerStop
 		return
 	}
+	q.threadEvent(ev, ns, stack, wanted)
+}
+
+// queueEvent takes an event of FrameworkEventSource.
+func (p *Pool) queueEvent(ev *nettrace.Event, ns int64) {
+	enqueued := ev.Metadata.EventID == 30
+	if !enqueued && ev.Metadata.EventID != 31 {
+		return
+	}
+	q := p.process(ev.ProcessID)
+	wanted := p.wants(ev)
+	switch d, ended := q.work(ev, ns, wanted); {
+	case !wanted:
+	case !ended && (enqueued || q.unkept):
+	case !ended && p.Untimed != nil:
+		p.Untimed(ev.ProcessID, ns)
+	case !ended:
+		q.Untimed++
+	case ended && p.Delayed != nil:
+		p.Delayed(ev.ProcessID, d)
+	case ended:
+		q.Delays = append(q.Delays, d)
+	}
+}
+
+// threadEvent takes an event of the runtime of workers, their number, or the birth of a thread.
+func (q *PoolProcess) threadEvent(ev *nettrace.Event, ns int64, stack uint32, wanted bool) {
 	cur := ev.Cursor()
-	switch id {
+	switch runtimeID(ev) {
 	case IDWorkerStart:
 		q.worker(ev, ns, WorkerStart)
 	case IDWorkerStop:

@@ -335,45 +335,47 @@ func (t *ThreadFacts) ProcessID() int64 {
 // producer guesses who wrote the trace, from what each of them alone writes
 // (chromium-trace.md section 10).
 func (f *Facts) producer() string {
-	var doc struct {
-		OtherData struct {
-			Exporter     string `json:"exporter"`
-			BazelVersion string `json:"bazel_version"`
-			BuildID      string `json:"build_id"`
-		} `json:"otherData"`
-	}
-	has := func(keys ...string) bool {
-		for _, k := range keys {
-			if slices.Contains(f.Keys, k) {
-				return true
-			}
-		}
-		return false
+	return cmp.Or(f.exporter(), f.byKeys(), f.byCategories())
+}
+
+// exporter is who the object otherData says.
+func (f *Facts) exporter() string {
+	var other struct {
+		Exporter     string `json:"exporter"`
+		BazelVersion string `json:"bazel_version"`
+		BuildID      string `json:"build_id"`
 	}
 	head := f.head.Bytes()
 	if i := bytes.Index(head, []byte(`"otherData"`)); i >= 0 {
 		// The value may stand before or behind the events; it is small.
 		if j := bytes.IndexByte(head[i:], '{'); j >= 0 {
 			dec := json.NewDecoder(bytes.NewReader(head[i+j:]))
-			_ = dec.Decode(&doc.OtherData) // what cannot be read tells nothing
+			_ = dec.Decode(&other) // what cannot be read tells nothing
 		}
 	}
-	switch o := doc.OtherData; {
-	case strings.HasPrefix(o.Exporter, "Microsoft.Diagnostics.Tracing.TraceEvent"):
-		return "dotnet-trace (" + o.Exporter + ")"
-	case o.Exporter != "":
-		return o.Exporter
-	case o.BazelVersion != "":
-		return "Bazel " + o.BazelVersion
-	case o.BuildID != "" || f.cats["build phase marker"] > 0 || f.cats["gc notification"] > 0:
+	switch {
+	case strings.HasPrefix(other.Exporter, "Microsoft.Diagnostics.Tracing.TraceEvent"):
+		return "dotnet-trace (" + other.Exporter + ")"
+	case other.Exporter != "":
+		return other.Exporter
+	case other.BazelVersion != "":
+		return "Bazel " + other.BazelVersion
+	case other.BuildID != "" || f.cats["build phase marker"] > 0 || f.cats["gc notification"] > 0:
 		return "Bazel"
 	}
+	return ""
+}
+
+// byKeys goes by keys of the outer object, and names and categories, that one program alone writes.
+func (f *Facts) byKeys() string {
+	has := func(key string) bool { return slices.Contains(f.Keys, key) }
+	head := f.head.Bytes()
 	switch {
 	case f.cats["sampleEvent"] > 0:
 		return "dotnet-trace"
 	case has("viztracer_metadata"):
 		return "VizTracer"
-	case has("schemaVersion", "deviceProperties", "distributedInfo"):
+	case has("schemaVersion") || has("deviceProperties") || has("distributedInfo"):
 		return "PyTorch profiler"
 	case has("beginningOfTime") || f.names["ExecuteCompiler"] > 0 || f.names["Total ExecuteCompiler"] > 0:
 		return "clang -ftime-trace"
@@ -384,6 +386,11 @@ func (f *Facts) producer() string {
 	case f.names["TracingStartedInBrowser"] > 0 && f.cats["__metadata"] > 0 && (f.cats["program"] > 0 || f.cats["parse"] > 0 || f.cats["check"] > 0):
 		return "tsc --generateTrace"
 	}
+	return ""
+}
+
+// byCategories tells Chrome and Node.js apart, whose categories are alike.
+func (f *Facts) byCategories() string {
 	node := false
 	for c := range f.cats {
 		if strings.HasPrefix(c, "node,") || strings.HasPrefix(c, "node.") {
@@ -393,10 +400,10 @@ func (f *Facts) producer() string {
 			return "Chrome"
 		}
 	}
-	if node {
+	switch {
+	case node:
 		return "Node.js"
-	}
-	if f.names["trace_buffer_overflowed"] > 0 || f.names["IsTimeTicksHighResolution"] > 0 || f.names["num_cpus"] > 0 && f.cats["__metadata"] > 0 {
+	case f.names["trace_buffer_overflowed"] > 0 || f.names["IsTimeTicksHighResolution"] > 0 || f.names["num_cpus"] > 0 && f.cats["__metadata"] > 0:
 		return "Chrome"
 	}
 	return ""
