@@ -58,7 +58,7 @@ func (im *Images) notes() []string { return slices.Concat(im.files.Notes, im.pdb
 // symbols is at hand.
 func (im *Images) function(m *mapping, offset uint64) (string, bool) {
 	i := im.byID[m.meta]
-	f := im.files.Find(i.buildID, m.file, i.debugLink)
+	f := im.files.Find(i.buildID, present(m.file), i.debugLink)
 	if f == nil {
 		return "", false
 	}
@@ -292,13 +292,19 @@ var threadRoots = map[string]bool{
 }
 
 // isCode tells whether a mapping is memory that the runtime writes code to. perf calls it by the
-// map that names its methods.
+// map that names its methods, and `perf inject --jit` by a file that it makes of each method.
 func isCode(file string) bool {
-	return strings.HasPrefix(file, "/memfd:doublemapper") || strings.HasPrefix(base(file), "perf-") && strings.HasSuffix(file, ".map")
+	name := base(file)
+	return strings.HasPrefix(file, "/memfd:doublemapper") || strings.HasPrefix(name, "perf-") && strings.HasSuffix(name, ".map") ||
+		strings.HasPrefix(name, "jitted-") && strings.HasSuffix(name, ".so")
 }
 
 // FileModule is how a mapped file is called: `libc.so.6`, `system.private.corelib`.
-func FileModule(file string) string { return strings.ToLower(trimImage(base(file))) }
+func FileModule(file string) string { return strings.ToLower(trimImage(base(present(file)))) }
+
+// present is the name of a file that was replaced while it was mapped, as an update does: the kernel
+// marks it.
+func present(file string) string { return strings.TrimSuffix(file, " (deleted)") }
 
 // parsePerfMap takes the runtime's perf map text apart: `int32 [Lab] Ns.Type::Method(int32)[Tier]`.
 func parsePerfMap(text string) (module, name string, ok bool) {
@@ -316,7 +322,7 @@ func parsePerfMap(text string) (module, name string, ok bool) {
 		if j < 0 {
 			return "", "", false
 		}
-		if j > 0 && strings.HasPrefix(rest[j+1:], " ") {
+		if j > 0 && strings.HasPrefix(rest[j+1:], " ") && !isBounds(rest[:j]) {
 			module, rest = rest[:j], rest[j+2:]
 			break
 		}
@@ -326,4 +332,10 @@ func parsePerfMap(text string) (module, name string, ok bool) {
 		return "", "", false
 	}
 	return module, rest[:tier], true
+}
+
+// isBounds recognises the brackets of an array of several dimensions, which a method may return:
+// `int32[0...,0...] [Lab] Lab.Grid::Make()[Tier0]`.
+func isBounds(s string) bool {
+	return strings.Trim(s, "0123456789-.,") == "" && (strings.Contains(s, ",") || strings.Contains(s, "..."))
 }

@@ -225,6 +225,7 @@ func TestNativeNames(t *testing.T) {
 			mappingPayload(3, 0x50000, 0x60000, 0, "", 0),
 			mappingPayload(4, 0xffff800000000000, ^uint64(0), 0, "vmlinux", 0),
 			mappingPayload(6, 0x70000, 0x80000, 0x200, "/app/System.Private.CoreLib.dll", 4),
+			mappingPayload(8, 0x90000, 0x91000, 0, "/usr/share/dotnet/System.Linq.dll (deleted)", 0),
 			mappingPayload(7, 0x7ff000, 0x800000, 0, "[stack]", 0),
 		} {
 			require.NoError(t, p.Event(mapped(m), 0))
@@ -236,6 +237,8 @@ func TestNativeNames(t *testing.T) {
 			symbolPayload(5, 0x38000, 0x380ff, "int64 [Lab] Lab.Beta::F039(class Lab.Walk)[QuickJitted]"),
 			symbolPayload(2, 0x38100, 0x381ff, "class System.String[] [Lab.Core] Lab.Arr`1[System.Int32]::Get(int32[])[OptimizedTier1]"),
 			symbolPayload(2, 0x38200, 0x382ff, "stub InitThread<x>"),
+			symbolPayload(2, 0x38300, 0x383ff, "valuetype Grid.V[0...,0...,0...][] [Lab] Grid.Program::Three(int32[0...,0...],int32)[MinOptJitted]"),
+			symbolPayload(2, 0x38400, 0x384ff, "instance !0[0...,0...] [7] Grid.G`1[System.Int64]::Make(int32,!0)[OptimizedTier1]"),
 			symbolPayload(4, 0xffffffff81000000, 0xffffffff810000ff, "ret_from_fork_asm"),
 			symbolPayload(4, 0xffffffff81000100, 0xffffffff810001ff, "entry_SYSCALL_64_after_hwframe"),
 			symbolPayload(4, 0, ^uint64(0), "hidden"),
@@ -258,9 +261,12 @@ func TestNativeNames(t *testing.T) {
 			{0x38010, "lab!Lab.Beta::F039(class Lab.Walk)", "lab!Lab.Beta::F039(class Lab.Walk)", JIT},
 			{0x38110, "lab.core!Lab.Arr`1[System.Int32]::Get(int32[])", "lab.core!Lab.Arr`1[System.Int32]::Get(int32[])", JIT},
 			{0x38210, "unknown!stub InitThread<x>", "unknown!stub InitThread<x>", JIT},
+			{0x38310, "lab!Grid.Program::Three(int32[0...,0...],int32)", "lab!Grid.Program::Three(int32[0...,0...],int32)", JIT},
+			{0x38410, "7!Grid.G`1[System.Int64]::Make(int32,!0)", "7!Grid.G`1[System.Int64]::Make(int32,!0)", JIT},
 			{0x39000, "?!0x39000", "?!?", JIT},
 			{0x55555, "?!0x55555", "!?", Garbage},
 			{0x70000, "system.private.corelib!0x200", "system.private.corelib!?", 0},
+			{0x90010, "system.linq!0x10", "system.linq!?", 0},
 			{0x7ff100, "[stack]!0x7ff100", "[stack]!?", Garbage},
 			{0xffffffff81000010, "vmlinux!ret_from_fork_asm", "vmlinux!ret_from_fork_asm", InKernel | Root},
 			{0xffffffff81000110, "vmlinux!entry_SYSCALL_64_after_hwframe", "vmlinux!entry_SYSCALL_64_after_hwframe", InKernel | Entry},
@@ -380,23 +386,25 @@ func TestNativeNamesOfFiles(t *testing.T) {
 	if other == file.BuildID { // one build in 256
 		other = "01" + file.BuildID[2:]
 	}
-	for id, want := range map[string]string{file.BuildID: function, other: ""} {
-		images := newImages([]string{filepath.Dir(self)})
-		meta := fmt.Sprintf(`{"type":"ELF","build_id":%q,"p_vaddr":"%#x","p_offset":"%#x"}`, id, text.Addr, text.Offset)
-		require.NoError(t, images.Add(image(append(str16(binary.AppendUvarint(nil, 3), meta), 0, 0))))
-		for _, rules := range []Rules{ByTime, Reference} {
-			tab := profile.NewTable()
-			p := newSymbols(tab, rules, images)
-			require.NoError(t, p.Event(mapped(mappingPayload(0, 0x10000000, 0x10000000+text.Size, text.Offset, "/app/"+filepath.Base(self), 3)), 0))
-			frame := p.Frame(0x10000000+at-text.Addr, 0)
-			p.Finish(nil)
-			m := tab.MethodOf(frame)
-			if rules == Reference || want == "" {
-				assert.Equal(t, profile.Unresolved, m.Kind, "%+v", m)
-				continue
+	for _, mark := range []string{"", " (deleted)"} {
+		for id, want := range map[string]string{file.BuildID: function, other: ""} {
+			images := newImages([]string{filepath.Dir(self)})
+			meta := fmt.Sprintf(`{"type":"ELF","build_id":%q,"p_vaddr":"%#x","p_offset":"%#x"}`, id, text.Addr, text.Offset)
+			require.NoError(t, images.Add(image(append(str16(binary.AppendUvarint(nil, 3), meta), 0, 0))))
+			for _, rules := range []Rules{ByTime, Reference} {
+				tab := profile.NewTable()
+				p := newSymbols(tab, rules, images)
+				require.NoError(t, p.Event(mapped(mappingPayload(0, 0x10000000, 0x10000000+text.Size, text.Offset, "/app/"+filepath.Base(self)+mark, 3)), 0))
+				frame := p.Frame(0x10000000+at-text.Addr, 0)
+				p.Finish(nil)
+				m := tab.MethodOf(frame)
+				if rules == Reference || want == "" {
+					assert.Equal(t, profile.Unresolved, m.Kind, "%+v", m)
+					continue
+				}
+				assert.Equal(t, profile.Native, m.Kind)
+				assert.Equal(t, want, m.Name)
 			}
-			assert.Equal(t, profile.Native, m.Kind)
-			assert.Equal(t, want, m.Name)
 		}
 	}
 }
