@@ -24,14 +24,18 @@ import (
 var perfFrameLine = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^\s+[0-9a-f]+ \S`) })
 
 // isPerfScript recognises an event of perf script with a frame in or behind it, comments before it left
-// out.
+// out, or what is told beside events: of a whole machine thousands of mappings stand before the first.
 func isPerfScript(b []byte) bool {
 	event := false
-	for _, l := range input.TextLines(b, 200) {
+	for _, l := range input.TextLines(b, input.SniffSize) {
 		switch {
-		case l[0] == '#' || isPerfRecord(l):
+		case l[0] == '#': // a header tells of each processor
 		case event && perfFrameLine().Match(l):
 			return true
+		case isPerfRecord(l):
+			if head, _, _ := bytes.Cut(l, []byte(" PERF_RECORD_")); perfTime().Match(head) {
+				return true
+			}
 		default:
 			m := perfHead(l)
 			if event = m != nil; !event {
@@ -74,8 +78,9 @@ func perfHead(line []byte) [][]byte {
 }
 
 // A name may end in numbers, as "worker 3": flags do not begin with a digit, or the id behind it
-// would be some.
-const perfWho = `^\s*(\S.*?)\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:[^\s/\d][^\s/]{3,7}\s+)??`
+// would be some. It may be empty, too, of which blanks are left: if another could begin in the ids,
+// the time would be the thread's.
+const perfWho = `^(?:\s*(\S.*?))??\s+(-?\d+)(?:/(-?\d+))?\s+(?:\[(\d+)\]\s+)?(?:[^\s/\d][^\s/]{0,7}\s+)??`
 
 var (
 	perfEvent = sync.OnceValue(func() *regexp.Regexp {
@@ -105,6 +110,8 @@ type perfReader struct {
 	head   *perfSample // nil: none
 	depth  int         // recorded frames: those that were inlined are none
 	off    map[int64]perfOff
+
+	switches, why int // rows of threads that left their CPU, and of these with a stack
 }
 
 // A perfOff is the row of a thread that left its CPU. Until it is told who switched to the thread
@@ -114,7 +121,14 @@ type perfOff struct {
 	row    int
 }
 
-const endless = -1 // as long as a row says that it lasts
+// maxTID is above all ids of threads (PID_MAX_LIMIT).
+const maxTID = 1 << 22
+
+// As long as a row says that it lasts.
+const (
+	endless = -1
+	ended   = -2 // the thread has
+)
 
 type perfSample struct {
 	thread *thread
@@ -147,7 +161,7 @@ func (p *perfReader) line(offset int64, line []byte) {
 		return
 	case line[0] == '#':
 		return
-	case inside && !p.head.bare && (p.frame(line) || p.source(line)):
+	case inside && !p.head.bare && (len(p.stack) > 0 || line[0] == '\t') && (p.frame(line) || p.source(line)):
 		return
 	case isPerfRecord(line):
 		p.event()
@@ -159,7 +173,7 @@ func (p *perfReader) line(offset int64, line []byte) {
 	}
 	m := perfHead(line)
 	if m == nil && inside && (p.frame(line) || p.source(line)) {
-		return // names of threads are set to the right where no stack follows: the next event begins with blanks, too
+		return // names of threads are set to the right where no stack follows: the next event begins with blanks, too, and "dd" is an address
 	}
 	p.event()
 	if m == nil || !p.begin(m) {
@@ -184,17 +198,28 @@ func (p *perfReader) begin(m [][]byte) bool {
 	}
 	e := &perfSample{tid: tid, event: string(m[7]), text: string(m[8])}
 	p.noEvent = p.noEvent || e.event == ""
-	comm := string(m[1])
+	name := string(m[1])
+	if tid < 0 && isSwitch(e.event) { // a thread that ends has no id any more when it leaves its CPU
+		_, prev, _ := strings.Cut(e.text, " prev_pid=")
+		prev, _, _ = strings.Cut(prev, " ")
+		if n, err := strconv.ParseInt(prev, 10, 64); err == nil {
+			e.tid, tid, name = n, n, ""
+		}
+	}
+	comm := name
 	if tid == 0 { // one idle thread for each CPU has that number
 		if cpu, err := strconv.ParseInt(string(m[4]), 10, 32); err == nil {
 			tid = cpu
+			if m[3] == nil && cpu > 0 {
+				tid += maxTID // all threads are of one process here, and 1 is somebody
+			}
 			comm += "/" + string(m[4])
 		}
 	}
 	e.thread = p.thread(pid, tid)
-	e.thread.Name = cmp.Or(e.thread.Name, comm)
-	if pid == e.tid || e.thread.Process.Name == "" && m[3] != nil {
-		e.thread.Process.Name = string(m[1])
+	e.thread.Name = cmp.Or(comm, e.thread.Name) // it begins with the name of who made it, or of what ran before
+	if m[3] != nil && (pid == e.tid || e.thread.Process.Name == "") {
+		e.thread.Process.Name = cmp.Or(name, e.thread.Process.Name)
 	}
 	if m[5] != nil {
 		ns, ok := perfNanos(string(m[5]))
@@ -272,7 +297,11 @@ func (p *perfReader) source(line []byte) bool {
 	if !ok || len(p.stack) == 0 || text[0] == ' ' || text[0] == '\t' {
 		return false
 	}
-	text, _, _ = strings.Cut(strings.TrimSpace(text), " (discriminator ")
+	text, inlined := strings.CutSuffix(strings.TrimSpace(text), " (inlined)")
+	if inlined { // told here, and not behind the symbol
+		p.depth--
+	}
+	text, _, _ = strings.Cut(text, " (discriminator ")
 	at := strings.LastIndexByte(text, ':')
 	if n, err := strconv.Atoi(text[at+1:]); err == nil && at > 0 && n > 0 {
 		p.p.Table.SetPlace(p.stack[len(p.stack)-1], profile.Place{File: text[:at], Line: n})
@@ -303,6 +332,9 @@ func splitFile(s string) (name, file string) {
 }
 
 func perfMethod(name, file string, addr uint64) profile.Method {
+	if i := strings.LastIndex(file, "+0x"); i > 0 && strings.Trim(file[i+3:], "0123456789abcdef") == "" {
+		file = file[:i] // -F +dsoff
+	}
 	file = strings.TrimSuffix(file, " (deleted)")
 	if name == "[unknown]" || name == "" {
 		if file == "[unknown]" {
@@ -337,7 +369,7 @@ func (p *perfReader) event() {
 	}
 	name, _, _ := strings.Cut(e.event, ":")
 	switch {
-	case strings.HasSuffix(e.event, "sched_switch"):
+	case isSwitch(e.event):
 		p.switched(e, s)
 		return
 	case p.clock == "" && isSampled(name), p.clock != "" && perfClock(e.event) == p.clock:
@@ -366,8 +398,14 @@ func (p *perfReader) switched(e *perfSample, s profile.Sample) {
 		}
 	}
 	if e.tid != 0 {
-		p.off[e.tid] = perfOff{e.thread, len(e.thread.rows)}
-		s.Dur = endless
+		state, _, _ := strings.Cut(e.text, " ==>")
+		if s.Dur = ended; !strings.HasSuffix(state, "=X") && !strings.HasSuffix(state, "=Z") {
+			p.off[e.tid] = perfOff{e.thread, len(e.thread.rows)}
+			s.Dur = endless
+			if p.switches++; s.Stack != 0 {
+				p.why++
+			}
+		}
 		e.thread.rows = append(e.thread.rows, row{Sample: s})
 	}
 }
@@ -384,9 +422,11 @@ func (p *perfReader) conclude() {
 	for _, t := range p.order {
 		for i := range t.rows {
 			switch r := &t.rows[i]; {
-			case r.Dur == endless:
+			case r.Dur < 0:
+				if r.Dur == endless {
+					open++
+				}
 				r.Dur = 0
-				open++
 			case p.clock == "" && r.Type == profile.SampleEvent:
 				r.Type = profile.SampleCPU
 				events++
@@ -394,7 +434,10 @@ func (p *perfReader) conclude() {
 		}
 	}
 	if open > 0 {
-		p.note("%s times a thread left its CPU are left out: the text does not tell when it came back; `perf record -a` records the switches of all CPUs", report.Count(open))
+		p.note("%s times a thread left its CPU are left out: the text does not tell when it came back; `perf record -a` records the switches of all CPUs, without -F each: -e cpu-clock/freq=999/ -e sched:sched_switch", report.Count(open))
+	}
+	if p.switches > 0 && p.why == 0 && p.deepest > 0 {
+		p.note("when a thread left its CPU is told without a stack: `perf record -g` records those, and `perf script -F +pid,+ip,+sym,+dso` prints them for tracepoints, too")
 	}
 	if p.clock == "" { // no profile of CPU time: the events themselves are what was asked for
 		if events > 0 {
@@ -431,6 +474,8 @@ func (p *perfReader) leftOut() string {
 	}
 	return text
 }
+
+func isSwitch(event string) bool { return strings.HasSuffix(event, "sched_switch") }
 
 // isSampled reports whether an event of perf samples what CPUs do.
 func isSampled(name string) bool {

@@ -105,8 +105,39 @@ b 2/2 [000] 5.500: sched:sched_switch: prev_comm=b prev_pid=2 prev_prio=120 prev
 `, []string{`1/1 "a" 0+500000 offcpu a!wait`, `2/2 "b" 500000+0 event b!read`}},
 		{"idle threads of two CPUs", kind("perf script"), "swapper 0 [000] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n\nswapper 0 [001] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n", []string{
 			`0/0 "swapper/000" 0+0 cpu k!idle`,
+			`0/4194305 "swapper/001" 0+0 cpu k!idle`,
+		}},
+		{"the idle thread of a CPU and the thread of that number", kind("perf script"), "swapper 0 [001] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n\nsystemd 1 [000] 1.0: 1 cpu-clock: \n\t20 main (/systemd)\n", []string{
+			`0/4194305 "swapper/001" 0+0 cpu k!idle`,
+			`0/1 "systemd" 0+0 cpu systemd!main`,
+		}},
+		{"idle threads with their process", kind("perf script"), "swapper 0/0 [000] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n\nswapper 0/0 [001] 1.0: 1 cpu-clock: \n\t10 idle (/k)\n", []string{
+			`0/0 "swapper/000" 0+0 cpu k!idle`,
 			`0/1 "swapper/001" 0+0 cpu k!idle`,
 		}},
+		{"perf script of a thread without a name", kind("perf script"), "    27012/27019 81236.656317:    2004008 cpu-clock: \n\t10 x (/a)\n\n    27012/27019 [001] 81236.656318:    2004008 cpu-clock: \n\t10 x (/a)\n", []string{
+			`27012/27019 "Thread 27019" 0+0 cpu a!x`,
+			`27012/27019 "Thread 27019" 1+0 cpu a!x`,
+		}},
+		{"perf script of a name of numbers", kind("perf script"), "12 13 27012/27018 1.0: 2004008 cpu-clock: \n\t10 x (/a)\n\n  12 13 27018 [001] 2.0: 2004008 cpu-clock: \n\t10 x (/a)\n", []string{
+			`27012/27018 "12 13" 0+0 cpu a!x`,
+			`0/27018 "12 13" 1000000+0 cpu a!x`,
+		}},
+		{"perf script with its mode", kind("perf script"), "a 1/2 K     1.0:    2004008 cpu-clock: \n\t10 x (/a)\n\na 1/2 [001] U     2.0:    2004008 cpu-clock: \n\t10 x (/a)\n", []string{
+			`1/2 "a" 0+0 cpu a!x`,
+			`1/2 "a" 1000000+0 cpu a!x`,
+		}},
+		{"perf script of a thread that got its name later", kind("perf script"), "dotnet 1/2 1.0: 1 cpu-clock: \n\t10 x (/a)\n\n.NET TP Worker 1/2 2.0: 1 cpu-clock: \n\t10 x (/a)\n", []string{
+			`1/2 ".NET TP Worker" 0+0 cpu a!x`,
+			`1/2 ".NET TP Worker" 1000000+0 cpu a!x`,
+		}},
+		{"perf script of names like addresses", kind("perf script"), `              dd 1/1 [000] 5.000: sched:sched_switch: prev_comm=dd prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=bc next_pid=2 next_prio=120
+              bc 2/2 [000] 5.500: sched:sched_switch: prev_comm=bc prev_pid=2 prev_prio=120 prev_state=S ==> next_comm=dd next_pid=1 next_prio=120
+dd 1/1 [000] 6.000: 1000000 cpu-clock: 
+	10 x (/a)
+`, []string{`1/1 "dd" 0+500000 offcpu`, `1/1 "dd" 1000000+0 cpu a!x`, `2/2 "bc" 500000+0 event`}},
+		{"perf script with offsets in files", kind("perf script"), "a 1/2 1.0: 1 cpu-clock: \n\t10 x+0x2 (/a.so+0x10)\n\t20 [unknown] (/b.so (deleted)+0x20)\n", []string{`1/2 "a" 0+0 cpu b.so!0x20;a.so!x`}},
+		{"perf script behind perf inject --jit", kind("perf script"), "app 1/2 1.0: 1 cpu-clock: \n\t12f int32[0...,0...] [Lab] Lab.Grid::Make(int32[0...,0...])[Tier0]+0xaf (/tmp/jitted-1-2.so)\n", []string{`1/2 "app" 0+0 cpu lab!Lab.Grid::Make(int32[0...,0...])`}},
 		{"perf script with a byte order mark", kind("perf script"), "\ufeff" + managedEvent[:strings.Index(managedEvent, "\n")+1] + "\t10 x (/a)\n", []string{`7/9 "app" 0+0 cpu a!x`}},
 		{"perf script of two kinds of cores", kind("perf script"), "a 1/1 [000] 1.0: 9 cpu_core/cycles/P: \n\t10 x (/a)\n\na 1/1 [001] 1.5: 9 cpu_atom/cycles/P: \n\t20 y (/a)\n", []string{
 			`1/1 "a" 0+0 cpu a!x`,
@@ -270,6 +301,32 @@ func TestPerfSwitchesWithoutReturn(t *testing.T) {
 		assert.Contains(t, notes, "2 times a thread left its CPU are left out", name)
 		assert.NotContains(t, notes, "sorted", name)
 		assert.NotContains(t, notes, "counts as a sample", name)
+	}
+}
+
+// perf script -F +pid prints no stacks of tracepoints, which is told where others have some.
+func TestPerfSwitchesWithoutStacks(t *testing.T) {
+	text := "a 1/1 [000] 1.0: 1000000 cpu-clock: \n\t10 run (/a)\n\n"
+	for _, at := range []string{"1.1", "1.2"} {
+		text += "  a 1/1 [000] " + at + ": sched:sched_switch: prev_comm=a prev_pid=1 prev_prio=120 prev_state=S ==> next_comm=a next_pid=1 next_prio=120\n"
+	}
+	p, told := read(t, kind("perf script"), strings.NewReader(text))
+	assert.Empty(t, told)
+	assert.Contains(t, strings.Join(p.Meta.Notes, "\n"), "-F +pid,+ip,+sym,+dso")
+	p, _ = read(t, kind("perf script"), strings.NewReader(text+"\t10 wait (/a)\n"))
+	assert.NotContains(t, strings.Join(p.Meta.Notes, "\n"), "-F +pid,+ip,+sym,+dso")
+}
+
+// A thread that ends has no id when it leaves its CPU for the last time, and does not come back.
+func TestPerfSwitchesOfTheDead(t *testing.T) {
+	for _, state := range []string{"X", "Z"} {
+		text := "prev_comm=w prev_pid=9 prev_prio=120 prev_state=" + state + " ==> next_comm=a next_pid=1 next_prio=120"
+		text = "w 7/9 [000] 1.0: 1000000 cpu-clock: \n\t10 run (/a)\n\n:-1 7/-1 [000] 1.5: sched:sched_switch: " + text + "\n\t10 exit (/a)\n\n"
+		p, told := read(t, kind("perf script"), strings.NewReader(text))
+		assert.Empty(t, told)
+		assert.Empty(t, p.Meta.Notes)
+		assert.Equal(t, []string{`7/9 "w" 0+0 cpu a!run`, `7/9 "w" 500000+0 event a!exit`}, rows(p))
+		assert.Equal(t, "w", p.Processes[0].Name)
 	}
 }
 
@@ -438,6 +495,21 @@ my prog 8 [003] 20915.373780:    1001001
 	for _, text := range []string{"my prog 8 20915.372780\n\t  1152 leaf\n", "8 20915.372780:\n\t  1152 leaf\n", "a b c:\n  d:3\n"} {
 		assert.NotEqual(t, kind("perf script"), input.Sniff([]byte(text)), text)
 	}
+}
+
+// With the lines of the source perf tells behind these that a frame was inlined, which it did not record.
+func TestPerfInlined(t *testing.T) {
+	text := func(frames int) string {
+		return "a 1/2 1.0: 1000000 cpu-clock: \n\t10 in\n  a.h:12 (inlined)\n" + strings.Repeat("\t10 x (/a)\n  a.c:3\n", frames) + "\n"
+	}
+	p, told := read(t, kind("perf script"), strings.NewReader(text(126)+text(127)))
+	assert.Empty(t, told)
+	var cuts []profile.Cut
+	for _, s := range p.Threads[0].Samples.All() {
+		cuts = append(cuts, s.Cut)
+	}
+	assert.Equal(t, []profile.Cut{profile.Whole, profile.CutDepth}, cuts)
+	assert.Equal(t, profile.Place{File: "a.h", Line: 12}, p.Table.PlaceOf(0))
 }
 
 // aPprof is a profile of Go's kind: two counts, a mapping, an inlined call.
@@ -829,19 +901,24 @@ func TestSniffSamples(t *testing.T) {
 		"main;a (b);c 12\r\n":                                                              "folded",
 		"main;a;b 0.5":                                                                     "folded",
 		event:                                                                              "perf script",
-		"# captured on: x\n#\n" + event:                                                    "perf script",
-		"java  3244 cpu-clock: \n\t    7f1e214c24d9 SpinPause (/lib/libjvm.so)\n":          "perf script",
-		".NET TP Worker  10/12 1.5: cycles:u: \n\t ffff [unknown] ([unknown])\n":           "perf script",
-		"[no frames] 3\nApp!Main.Run(string[]) 12\nwork 3\n":                               "folded",
-		"Lab.Chain.Alpha(int32) 7":                                                         "folded",
-		"work 3\nApp!Main.Run() 12\n":                                                      "unknown", // nothing writes them in this order
-		"App!A.B() 12\nnote: see below\n":                                                  "unknown",
-		"a.txt 12\nb.txt 7\n":                                                              "unknown",
-		"alpha 12\nbeta 7\n":                                                               "unknown",
-		"2026-01-01 10:00:00 info: started 12\n":                                           "unknown",
-		"port 80\nport 443\n":                                                              "unknown",
-		"a;b\nc;d\n":                                                                       "unknown",
-		"to whom it may concern; we are 12\nand more text follows here\nand here\n":        "unknown",
+		strings.Repeat("# CPU 0: Core ID 0, Die ID 0, Socket ID 0\n", 300) + event:         "perf script",
+		"swapper     0/0     [000]     0.000000: PERF_RECORD_MMAP -1/0: [0xff(0x12) @ 0]: x k\n":          "perf script",
+		"swapper     0 [000]     0.000000: PERF_RECORD_FORK(1:1):(0:0)\n":                                 "perf script",
+		"a 7/9 [001] 12.500000: sched:sched_switch: a:9 [120] S ==> b:1 [120]\n\t  ff81 schedule (k)\n\n": "perf script",
+		"why is there a PERF_RECORD_MMAP here?\n":                                                         "unknown",
+		"# captured on: x\n#\n" + event:                                                                   "perf script",
+		"java  3244 cpu-clock: \n\t    7f1e214c24d9 SpinPause (/lib/libjvm.so)\n":                         "perf script",
+		".NET TP Worker  10/12 1.5: cycles:u: \n\t ffff [unknown] ([unknown])\n":                          "perf script",
+		"[no frames] 3\nApp!Main.Run(string[]) 12\nwork 3\n":                                              "folded",
+		"Lab.Chain.Alpha(int32) 7":                                                                        "folded",
+		"work 3\nApp!Main.Run() 12\n":                                                                     "unknown", // nothing writes them in this order
+		"App!A.B() 12\nnote: see below\n":                                                                 "unknown",
+		"a.txt 12\nb.txt 7\n":                                                                             "unknown",
+		"alpha 12\nbeta 7\n":                                                                              "unknown",
+		"2026-01-01 10:00:00 info: started 12\n":                                                          "unknown",
+		"port 80\nport 443\n":                                                                             "unknown",
+		"a;b\nc;d\n":                                                                                      "unknown",
+		"to whom it may concern; we are 12\nand more text follows here\nand here\n":                       "unknown",
 	} {
 		assert.Equal(t, want, input.Sniff([]byte(text)).String(), text)
 	}
