@@ -5,7 +5,9 @@ import (
 	"bytes"
 	"encoding/binary"
 	"path"
+	"regexp"
 	"slices"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -100,6 +102,7 @@ var foreigners = []struct {
 	{begins("\xfd7zXZ\x00"), "xz; unpack it with `xz -d` first"},
 	{begins("7z\xbc\xaf\x27\x1c"), "a 7z archive; unpack it first"},
 	{begins("PERFILE2"), "a perf.data file; `perf script -F +pid` gives the text that tracefix reads"},
+	{isPerfText, "the text of perf script, but without stacks or without who ran, so that there is nothing to profile; `perf record -g` records stacks, and `perf script -F +pid` tells both"},
 	{begins("MDMP"), "a memory dump and no trace; WinDbg and Visual Studio open it"},
 	{isPerfetto, "a Perfetto protobuf, which tracefix writes but does not read; https://ui.perfetto.dev opens it"},
 	{isTar, "a tar archive; `tracefix batch` works on archives"},
@@ -124,6 +127,17 @@ func isConversation(b []byte) bool {
 		b = b[header:]
 	}
 	return begins("DOTNET_IPC_V1\x00")(b) || begins("ADVR_V1\x00")(b)
+}
+
+var perfTextLine = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^(?:.*\s\d+(?:/\d+)?\s+(?:\[\d+\]\s+)?(?:\S{1,8}\s+)?\d+\.\d{6,9}:\s+(?:\d+\s+)?[a-z][^\s:]*:\S*(?:\s|$)|\t[ \da-f]{15}[\da-f] \S)`)
+})
+
+// isPerfText recognizes what perf script prints of events whose stacks nobody asked for, and of stacks
+// alone.
+func isPerfText(b []byte) bool {
+	is := func(line []byte) bool { return line[0] != '#' && perfTextLine().Match(line) }
+	return slices.ContainsFunc(TextLines(b, 50), is) && !slices.ContainsFunc(kinds, func(r row) bool { return r.Is(b) })
 }
 
 // isPerfView recognizes a .perfView.xml, which is in a zip of that name most often.
