@@ -131,7 +131,7 @@ func compareReports(before, after string, a, b *Report) (*Comparison, error) {
 	if a.Version != b.Version {
 		x.Notes = append(x.Notes, "made by different versions of tracefix")
 	}
-	x.Failures = shareChange(a.Totals.Failed, a.Totals.Traces, b.Totals.Failed, b.Totals.Traces, compare.Critical(1))
+	x.Failures = compare.Share(a.Totals.Failed, a.Totals.Traces, b.Totals.Failed, b.Totals.Traces, compare.Critical(1))
 	if err := x.failures(a, b); err != nil {
 		return nil, err
 	}
@@ -217,27 +217,6 @@ func (x *Comparison) failures(a, b *Report) error {
 	return nil
 }
 
-// bursts is how much more shares and ranks scatter than those of things that come one by one:
-// requests that fail or are slow come together.
-const bursts = 1.5
-
-// shareChange judges shares, in percent.
-func shareChange(n, of, n2, of2 int, limit float64) compare.Figure {
-	side := func(n, of int) (share, sigma float64) {
-		if of == 0 {
-			return 0, 0
-		}
-		p := (float64(n) + 0.5) / (float64(of) + 1) // none of a few does not mean never
-		return 100 * float64(n) / float64(of), 100 * bursts * math.Sqrt(p*(1-p)/float64(of))
-	}
-	p, sp := side(n, of)
-	q, sq := side(n2, of2)
-	if of == 0 || of2 == 0 { // what nothing tells has not moved
-		return compare.Figure{Before: p, After: q, Verdict: compare.Unclear}
-	}
-	return compare.Judge(p, q, math.Hypot(sp, sq), limit)
-}
-
 const (
 	// leastRequests is the least number of requests of a route that are compared.
 	leastRequests = 40
@@ -253,7 +232,7 @@ const (
 func quantileChange(a, b *report.Measured, q, limit float64) compare.Figure {
 	side := func(m *report.Measured) (v, sigma float64) {
 		v = m.Quantile(q)
-		sd := bursts * math.Sqrt(q*(1-q)/float64(max(1, m.Ended())))
+		sd := compare.Bursts * math.Sqrt(q*(1-q)/float64(max(1, m.Ended())))
 		return v, math.Hypot((m.Quantile(q+sd)-m.Quantile(q-sd))/2, math.Hypot(runNoise, binNoise)*v)
 	}
 	p, sp := side(a)
@@ -275,7 +254,7 @@ func (x *Comparison) routes(a, b *report.Measures) {
 			x.Requests[i] += r.Count
 		}
 	}
-	x.Errors = shareChange(errs[0], x.Requests[0], errs[1], x.Requests[1], compare.Critical(1))
+	x.Errors = compare.Share(errs[0], x.Requests[0], errs[1], x.Requests[1], compare.Critical(1))
 	limit := compare.Critical(3 * len(b.Routes))
 	for i := range b.Routes {
 		r := &b.Routes[i]
@@ -285,7 +264,7 @@ func (x *Comparison) routes(a, b *report.Measures) {
 		}
 		x.Routes = append(x.Routes, RouteChange{
 			Side: r.Side, Host: r.Host, Route: r.Route, Count: [2]int{old.Count, r.Count},
-			Errors: shareChange(old.Errors, old.Count, r.Errors, r.Count, limit),
+			Errors: compare.Share(old.Errors, old.Count, r.Errors, r.Count, limit),
 			P50:    quantileChange(old, r, 0.5, limit), P95: quantileChange(old, r, 0.95, limit),
 		})
 	}

@@ -27,6 +27,7 @@ type Result struct {
 	Types      []Named    `json:"types"`   // allocated bytes
 	Exceptions []Named    `json:"exceptions"`
 	Routes     []Named    `json:"routes"` // mean duration, ms
+	Errors     []Named    `json:"errors"` // share of requests by route, percent; Count is of those whose end is told
 	GC         []Named    `json:"gc"`
 	Counters   []Named    `json:"counters"` // means; of what grows, by how much in a second
 	// NotCompared are the kinds that one of the traces did not record.
@@ -54,6 +55,7 @@ type Named struct {
 
 // Traces compares two traces.
 func Traces(before, after *Trace) *Result {
+	before, after = alike(before, after)
 	typeAlike(before.Profile, after.Profile)
 	typeAlike(after.Profile, before.Profile)
 	n := &names{ids: map[string]int{}}
@@ -81,6 +83,7 @@ func Traces(before, after *Trace) *Result {
 	r.Exceptions = values(before, after, "exceptions", unitsA, unitsB)
 	r.few = map[string][]string{}
 	r.Routes, r.few["requests"] = durations(before, after)
+	r.Errors, r.few["errors"] = wrongs(before, after)
 	r.GC = collections(before, after, unitsA, unitsB)
 	r.Counters, r.few["counters"] = series(before, after)
 	r.leaveOut(before, after)
@@ -203,6 +206,40 @@ func durations(a, b *Trace) (list []Named, few []string) {
 		// How long a request waits depends on who else is there: runs differ more in it.
 		sigma := math.Hypot(math.Hypot(x.sigma, 0.05*x.value), math.Hypot(y.sigma, 0.05*y.value))
 		list = append(list, Named{Name: name, Figure: Judge(x.value, y.value, sigma, limit), Count: [2]int{s[0].n, s[1].n}})
+	}
+	sortNamed(list)
+	return list, few
+}
+
+// wrongs compares the share of requests of a route that failed, were canceled or were answered with
+// an error: one that throws at once takes no longer than before, and costs less.
+func wrongs(a, b *Trace) (list []Named, few []string) {
+	type side struct{ wrong, n int }
+	routes := map[string]*[2]side{}
+	answers := a.answers() && b.answers() // else none is told, or the shares are left out
+	for i, t := range []*Trace{a, b} {
+		for r := range t.Requests.all() {
+			if r.answer == unended || r.answer == ended && answers {
+				continue
+			}
+			route := t.Requests.of(r).Route
+			s := routes[route]
+			if s == nil {
+				s = &[2]side{}
+				routes[route] = s
+			}
+			if s[i].n++; r.answer >= refused {
+				s[i].wrong++
+			}
+		}
+	}
+	limit := Critical(len(routes))
+	for name, s := range routes {
+		if min(s[0].n, s[1].n) < minRequests {
+			few = append(few, name)
+			continue
+		}
+		list = append(list, Named{Name: name, Figure: Share(s[0].wrong, s[0].n, s[1].wrong, s[1].n, limit), Count: [2]int{s[0].n, s[1].n}})
 	}
 	sortNamed(list)
 	return list, few
@@ -342,6 +379,9 @@ func (c *Change) Over(name string, f *Figure) string {
 	if !over || !f.Moved() {
 		return ""
 	}
+	if f.Before == 0 && c.What == "errors" { // the route is as old as its requests
+		return fmt.Sprintf("--fail-on %s: %s: %s %% of requests with errors, none before", c.Text, name, number(f.After))
+	}
 	if f.Before == 0 { // of which nothing is a percentage
 		return fmt.Sprintf("--fail-on %s: %s is new", c.Text, name)
 	}
@@ -360,7 +400,7 @@ func (c *Change) Fits(name string) bool {
 func (g Gate) Check(r *Result) string {
 	k := kindOf(g.What)
 	for _, n := range r.NotCompared {
-		if n.Kind == k.name {
+		if n.Kind == k.name || n.Kind == k.of {
 			return fmt.Sprintf("--fail-on %s: cannot be judged: %s", g.Text, n.Why)
 		}
 	}

@@ -244,13 +244,13 @@ func TestTooFewToJudge(t *testing.T) {
 	a, b := batch(1, map[string]int{"App.A()": 500}, false), batch(2, map[string]int{"App.A()": 500}, false)
 	a.Requests, b.Requests = newRequests(false), newRequests(false)
 	for i := range 2 * minRequests {
-		a.Requests.add(i, "GET", "/often", "", 1, int64(i)*1e6, 1e6, true)
-		b.Requests.add(i, "GET", "/often", "", 1, int64(i)*1e6, 1e6, true)
+		a.Requests.add(i, "GET", "/often", "", 1, int64(i)*1e6, 1e6, true, fine)
+		b.Requests.add(i, "GET", "/often", "", 1, int64(i)*1e6, 1e6, true, fine)
 		if i < minRequests {
-			a.Requests.add(100+i, "GET", "/rare", "", 1, int64(i)*1e6, 1e6, true)
+			a.Requests.add(100+i, "GET", "/rare", "", 1, int64(i)*1e6, 1e6, true, fine)
 		}
 	}
-	b.Requests.add(100, "GET", "/rare", "", 1, 0, 1e6, true)
+	b.Requests.add(100, "GET", "/rare", "", 1, 0, 1e6, true, fine)
 	a.Counters = map[string][]Value{"Lab/both": valuesOf(0, 0, 0, 0), "Lab/few": valuesOf(1, 2)}
 	b.Counters = map[string][]Value{"Lab/both": valuesOf(0, 0, 0, 0), "Lab/new": valuesOf(0, 0, 0, 0)}
 	r := Traces(a, b)
@@ -759,5 +759,106 @@ func TestUntoldOne(t *testing.T) {
 		} else {
 			assert.Contains(t, told, map[bool]string{true: a.Name, false: b.Name}[untold[0]]+says)
 		}
+	}
+}
+
+// answered gives a trace requests of one route, by how they ended.
+func answered(t *Trace, counts map[answer]int) *Trace {
+	t.Requests = newRequests(false)
+	for _, end := range slices.Sorted(maps.Keys(counts)) {
+		for range counts[end] {
+			t.Requests.add(t.Requests.Len()+1, "GET", "/pay/*", "", 1, 0, 1e6, end != unended, end)
+		}
+	}
+	t.unrecorded = t.notRecorded(&session{})
+	return t
+}
+
+// TestErrors: a service of which half of the answers are errors now is no service that did not change.
+func TestErrors(t *testing.T) {
+	tests := []struct {
+		name          string
+		before, after map[answer]int
+		verdict, gate string
+	}{
+		{"answers", map[answer]int{fine: 100}, map[answer]int{fine: 50, refused: 50}, More, "GET /pay/*: 50.0 % of requests with errors, none before"},
+		{"failures", map[answer]int{fine: 100, failed: 10}, map[answer]int{fine: 50, failed: 50}, More, "GET /pay/* changed by +450 %"},
+		{"fewer", map[answer]int{fine: 50, refused: 50}, map[answer]int{fine: 100}, Less, ""},
+		{"no status", map[answer]int{ended: 100}, map[answer]int{ended: 50, failed: 50}, More, "50.0 % of requests with errors"},
+		{"few", map[answer]int{fine: 100}, map[answer]int{fine: 99, refused: 1}, Unclear, ""},
+		{"open at the end", map[answer]int{fine: 100}, map[answer]int{fine: 50, unended: 50}, Unclear, ""},
+		{"some told", map[answer]int{fine: 100}, map[answer]int{fine: 50, ended: 50}, Unclear, ""},
+		{"always", map[answer]int{refused: 100}, map[answer]int{refused: 100}, Unclear, ""},
+	}
+	gate, err := ParseGate("errors:*/pay/*>+10%")
+	require.NoError(t, err)
+	work := map[string]int{"App.A()": 500}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := Traces(answered(batch(1, work, false), tt.before), answered(batch(1, work, false), tt.after))
+			require.Len(t, r.Errors, 1)
+			assert.Equal(t, tt.verdict, r.Errors[0].Verdict)
+			assert.Empty(t, r.NotCompared)
+			var out bytes.Buffer
+			require.NoError(t, r.Text(&out, 0, 0))
+			assert.Equal(t, tt.verdict == Unclear, strings.HasPrefix(out.String(), "Nothing moved"), out.String())
+			assert.Equal(t, tt.verdict == Unclear, r.Summary() == "nothing moved beyond noise")
+			assert.Equal(t, r.Errors[0].Before+r.Errors[0].After > 0, strings.Contains(out.String(), "Requests with errors, %"))
+			if tt.gate == "" {
+				assert.Empty(t, gate.Check(r))
+			} else {
+				assert.Contains(t, gate.Check(r), tt.gate)
+			}
+		})
+	}
+	// One that tells failures only is no better than one that tells answers, too.
+	r := Traces(answered(batch(1, work, false), map[answer]int{fine: 50, refused: 50}), answered(batch(1, work, false), map[answer]int{ended: 100}))
+	assert.Empty(t, r.Errors)
+	require.Len(t, r.NotCompared, 1)
+	assert.Equal(t, "the trace after tells the status of no request", r.NotCompared[0].Why)
+	assert.Contains(t, gate.Check(r), "cannot be judged: the trace after tells the status of no request")
+	// Without requests there are no errors of any, which is no news.
+	r = Traces(answered(batch(1, work, false), nil), answered(batch(1, work, false), map[answer]int{fine: 50}))
+	require.Len(t, r.NotCompared, 1)
+	assert.Equal(t, "requests", r.NotCompared[0].Kind)
+	assert.Contains(t, gate.Check(r), "cannot be judged: the trace before has no requests")
+}
+
+// TestSidesOfRequests: what a request costs that a service serves is not what one costs that it makes.
+func TestSidesOfRequests(t *testing.T) {
+	work := map[string]int{"App.A()": 500}
+	of := func(served, made int) *Trace {
+		tr := answered(batch(1, work, false), map[answer]int{fine: served})
+		tr.made = newRequests(false)
+		for i := range made {
+			tr.made.add(1000+i, "", "/made", "", 1, 0, 1e6, true, fine)
+		}
+		tr.preferServed()
+		tr.unrecorded = tr.notRecorded(&session{})
+		return tr
+	}
+	for _, tt := range []struct {
+		before, after *Trace
+		requests      [2]int
+		why           string
+	}{
+		{of(20, 90), of(25, 95), [2]int{20, 25}, ""},
+		{of(0, 90), of(0, 95), [2]int{90, 95}, ""},
+		{of(20, 90), of(0, 95), [2]int{90, 95}, ""},
+		{of(0, 90), of(25, 95), [2]int{90, 95}, ""},
+		{of(20, 0), of(0, 95), [2]int{20, 0}, "the trace after has none that were served"},
+		{of(0, 90), of(25, 0), [2]int{0, 25}, "the trace before has none that were served"},
+		{of(20, 90), of(0, 0), [2]int{20, 0}, "the trace after has no requests"},
+	} {
+		r := Traces(tt.before, tt.after)
+		assert.Equal(t, tt.requests, r.Requests)
+		assert.Equal(t, tt.why == "", r.PerRequest)
+		if tt.why == "" {
+			assert.Empty(t, r.NotCompared)
+			continue
+		}
+		require.Len(t, r.NotCompared, 1)
+		assert.Equal(t, NotCompared{"requests", tt.why, "requests"}, r.NotCompared[0])
+		assert.Empty(t, r.Routes)
 	}
 }

@@ -347,6 +347,27 @@ func Judge(before, after, sigma, critical float64) Figure {
 	return f
 }
 
+// Bursts is how much more shares and ranks of requests scatter than those of things that come one by
+// one: requests that fail or are slow come together.
+const Bursts = 1.5
+
+// Share judges shares, in percent: n things of so many before, n2 after.
+func Share(n, of, n2, of2 int, critical float64) Figure {
+	side := func(n, of int) (share, sigma float64) {
+		if of == 0 {
+			return 0, 0
+		}
+		p := (float64(n) + 0.5) / (float64(of) + 1) // none of a few does not mean never
+		return 100 * float64(n) / float64(of), 100 * Bursts * math.Sqrt(p*(1-p)/float64(of))
+	}
+	p, sp := side(n, of)
+	q, sq := side(n2, of2)
+	if of == 0 || of2 == 0 { // what nothing tells has not moved
+		return Figure{Before: p, After: q, Verdict: Unclear}
+	}
+	return Judge(p, q, math.Hypot(sp, sq), critical)
+}
+
 // Critical is how many sigmas a change must be so that of n things that did not change one
 // seems to in one of twenty comparisons.
 func Critical(n int) float64 {

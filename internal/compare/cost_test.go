@@ -19,7 +19,7 @@ func TestSpread(t *testing.T) {
 	const requests, things = 20_000, 40
 	tr := &Trace{Profile: &profile.Profile{}, Requests: newRequests(false)}
 	for id := 1; id <= requests; id++ {
-		tr.Requests.add(id, []string{"GET", "GET", "POST"}[id%3], "/a", "", 7, 0, 1, true)
+		tr.Requests.add(id, []string{"GET", "GET", "POST"}[id%3], "/a", "", 7, 0, 1, true, fine)
 	}
 	c := newCosts(tr, &names{ids: map[string]int{}})
 	made := func() ([]*sum, map[[2]int32]int64) {
@@ -80,9 +80,9 @@ func TestSpread(t *testing.T) {
 func TestRequests(t *testing.T) {
 	for _, urls := range []bool{false, true} {
 		l := newRequests(urls)
-		l.add(1, "GET", "/a/*", "/a/1", 7, 10, 5, true)
-		l.add(2, "GET", "/a/*", "/a/2", 7, 11, 5, false)
-		l.add(3, "", "/a/*", "/a/1", 7, 12, 5, true)
+		l.add(1, "GET", "/a/*", "/a/1", 7, 10, 5, true, fine)
+		l.add(2, "GET", "/a/*", "/a/2", 7, 11, 5, false, fine)
+		l.add(3, "", "/a/*", "/a/1", 7, 12, 5, true, fine)
 		require.Equal(t, 3, l.Len())
 		var list []Request
 		for r := range l.all() {
@@ -104,7 +104,7 @@ func TestManyRequests(t *testing.T) {
 	l := newRequests(false)
 	by := l.numbers()
 	for id := 1; id <= n; id++ {
-		l.add(id, "GET", "/a", "", 7, int64(id)*10, 5, true)
+		l.add(id, "GET", "/a", "", 7, int64(id)*10, 5, true, fine)
 		if id%3 == 0 {
 			by.set(id, int32(r.IntN(10)))
 		}

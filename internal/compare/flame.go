@@ -176,7 +176,7 @@ func (r *Result) Summary() string {
 			n++
 		}
 	}
-	for _, l := range [][]Named{r.Types, r.Exceptions, r.Routes, r.GC, r.Counters} {
+	for _, l := range [][]Named{r.Types, r.Exceptions, r.Routes, r.Errors, r.GC, r.Counters} {
 		for i := range l {
 			if l[i].Moved() {
 				n++

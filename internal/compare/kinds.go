@@ -18,26 +18,29 @@ type kind struct {
 	asked func(*session) bool
 	holds func(*Trace) bool
 	list  func(*Result) *[]Named // nil: methods
+	of    string                 // the kind whose things these figures are about, if they are
 }
 
 // self is the other kind of gate on methods.
 const self = "self"
 
 var kinds = []kind{
-	{"cpu", "CPU time", "has no CPU samples", nil, (*Trace).sampled, nil},
+	{"cpu", "CPU time", "has no CPU samples", nil, (*Trace).sampled, nil, ""},
 	{"alloc", "what is allocated", "records no allocations",
 		func(s *session) bool { return s.verbose&keywordGC != 0 },
-		func(t *Trace) bool { return t.weighs("alloc") }, func(r *Result) *[]Named { return &r.Types }},
+		func(t *Trace) bool { return t.weighs("alloc") }, func(r *Result) *[]Named { return &r.Types }, ""},
 	{"exceptions", "exceptions", "records no exceptions",
 		func(s *session) bool { return s.keywords&(keywordException|keywordsBroad) != 0 },
-		func(t *Trace) bool { return t.weighs("exceptions") }, func(r *Result) *[]Named { return &r.Exceptions }},
+		func(t *Trace) bool { return t.weighs("exceptions") }, func(r *Result) *[]Named { return &r.Exceptions }, ""},
 	{"requests", "requests", "has no requests", nil,
-		func(t *Trace) bool { return t.Requests.Len() > 0 }, func(r *Result) *[]Named { return &r.Routes }},
+		func(t *Trace) bool { return t.Requests.Len() > 0 }, func(r *Result) *[]Named { return &r.Routes }, ""},
+	{"errors", "errors of requests", "tells the status of no request", nil,
+		(*Trace).answers, func(r *Result) *[]Named { return &r.Errors }, "requests"},
 	{"gc", "collections", "records no collections",
 		func(s *session) bool { return s.keywords&(keywordGC|keywordsBroad) != 0 },
-		func(t *Trace) bool { return len(t.GC) > 0 }, func(r *Result) *[]Named { return &r.GC }},
+		func(t *Trace) bool { return len(t.GC) > 0 }, func(r *Result) *[]Named { return &r.GC }, ""},
 	{"counters", "counters", "has no counters", nil,
-		func(t *Trace) bool { return len(t.counted) > 0 }, func(r *Result) *[]Named { return &r.Counters }},
+		func(t *Trace) bool { return len(t.counted) > 0 }, func(r *Result) *[]Named { return &r.Counters }, ""},
 }
 
 // gateKinds are what a gate may name.
@@ -68,10 +71,10 @@ type NotCompared struct {
 func (r *Result) leaveOut(before, after *Trace) {
 	for i := range kinds {
 		k := &kinds[i]
-		side, other := "before", after
+		side, lacking, other := "before", before, after
 		without := !before.records(k)
 		if !after.records(k) {
-			side, other, without = "after", before, !without
+			side, lacking, other, without = "after", after, before, !without
 		}
 		if !without || !k.holds(other) {
 			continue
@@ -81,7 +84,10 @@ func (r *Result) leaveOut(before, after *Trace) {
 		} else {
 			*k.list(r) = nil
 		}
-		r.NotCompared = append(r.NotCompared, NotCompared{k.name, fmt.Sprintf("the trace %s %s", side, k.none), k.words})
+		if k.of != "" && !r.compares(k.of) { // which says it all
+			continue
+		}
+		r.NotCompared = append(r.NotCompared, NotCompared{k.name, fmt.Sprintf("the trace %s %s", side, lacking.without(k)), k.words})
 	}
 }
 
@@ -122,7 +128,7 @@ func (s *session) Event(ev *nettrace.Event) error {
 // were recorded: that there is none of them is no zero.
 func (t *Trace) notRecorded(s *session) (names []string) {
 	for i := range kinds {
-		if k := &kinds[i]; !k.holds(t) && (k.asked == nil || !k.asked(s)) {
+		if k := &kinds[i]; k.of == "" && !k.holds(t) && (k.asked == nil || !k.asked(s)) {
 			names = append(names, k.name)
 		}
 	}
@@ -130,7 +136,30 @@ func (t *Trace) notRecorded(s *session) (names []string) {
 }
 
 // records reports whether a kind was recorded: that there is none of it is a zero then.
-func (t *Trace) records(k *kind) bool { return !slices.Contains(t.unrecorded, k.name) }
+func (t *Trace) records(k *kind) bool {
+	if k.of != "" { // of the requests that are compared
+		return k.holds(t)
+	}
+	return !slices.Contains(t.unrecorded, k.name)
+}
+
+// without says what the trace does that did not record a kind.
+func (t *Trace) without(k *kind) string {
+	if k.name == "requests" && t.made.Len() > 0 { // see alike
+		return "has none that were served"
+	}
+	return k.none
+}
+
+// answers reports whether there is the status of any request.
+func (t *Trace) answers() bool {
+	for r := range t.Requests.all() {
+		if r.answer == fine || r.answer == refused {
+			return true
+		}
+	}
+	return false
+}
 
 // sampled reports whether there are samples.
 func (t *Trace) sampled() bool {

@@ -31,7 +31,7 @@ func served(threads, samples, turn int, table *profile.Table, next func(profile.
 	p := &profile.Profile{Table: table, Meta: profile.Meta{End: int64(samples) * 1e6}}
 	tr := &Trace{Profile: p, Requests: newRequests(false)}
 	for id := 1; id <= requests; id++ {
-		tr.Requests.add(id, "GET", []string{"/a", "/b"}[id%2], "", 1, 0, p.Meta.End, true)
+		tr.Requests.add(id, "GET", []string{"/a", "/b"}[id%2], "", 1, 0, p.Meta.End, true, fine)
 		p.Activities.Add(&profile.Activity{Request: id, Parent: -1})
 	}
 	pr := &profile.Process{PID: 1}

@@ -33,7 +33,8 @@ import (
 type Trace struct {
 	Name     string
 	Profile  *profile.Profile
-	Requests *Requests
+	Requests *Requests // that were served, or where none was, that were made
+	made     *Requests // where Requests were served
 	GC       []collection
 	Damages  int // places at which its file is damaged
 	// Counters are the values of each counter by its name, as events.SeriesNames has it: what a gauge
@@ -170,10 +171,10 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 			if made.urls {
 				url = r.URL()
 			}
-			made.add(r.ID, r.Method, httpphases.Route(r.Target), url, r.Process, r.Start, r.Duration, r.HasDuration)
+			made.add(r.ID, r.Method, httpphases.Route(r.Target), url, r.Process, r.Start, r.Duration, r.HasDuration, answerOf(r.Outcome, r.Status))
 		},
 		func(r *httpphases.ServerRequest) {
-			served.add(r.ID, r.Method, cmp.Or(r.Route, httpphases.Route(r.Target)), r.Target, r.Process, r.Start, r.Duration, r.HasDuration)
+			served.add(r.ID, r.Method, cmp.Or(r.Route, httpphases.Route(r.Target)), r.Target, r.Process, r.Start, r.Duration, r.HasDuration, answerOf(r.Outcome, r.Status))
 		})
 	defer scan.Stop()
 	collections := &gcs{}
@@ -208,17 +209,50 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 	if opts.Weights == nil && len(p.Weights) > 0 {
 		return errors.New(t.Name + ": this speedscope holds bytes, and no time, which is compared")
 	}
-	if t.Requests = served; served.Len() == 0 {
-		t.Requests = made
-	}
+	t.Requests, t.made = served, made
+	t.preferServed()
 	t.Profile = p
 	collections.Finish()
 	t.unrecorded = t.notRecorded(asked)
 	return nil
 }
 
+// preferServed has requests that were made stand for those that were served, where there are none.
+func (t *Trace) preferServed() {
+	if t.made != nil && t.Requests.Len() == 0 {
+		t.Requests, t.made = t.made, nil
+	}
+}
+
+// alike are two traces whose requests are of the same side: a service may make any number of requests
+// for one that it serves, so that costs of the ones are none of the others.
+func alike(a, b *Trace) (*Trace, *Trace) {
+	switch {
+	case a.made != nil && b.made == nil:
+		return a.like(b)
+	case b.made != nil && a.made == nil:
+		b, a = b.like(a)
+	}
+	return a, b
+}
+
+// like is alike for a trace with requests that were served, and another one without.
+func (t *Trace) like(other *Trace) (*Trace, *Trace) {
+	switch x, y := *t, *other; {
+	case y.Requests.Len() == 0:
+	case x.made.Len() > 0:
+		x.Requests, x.made = x.made, nil
+		return &x, other
+	default:
+		y.Requests, y.made = nil, y.Requests
+		y.unrecorded = append(slices.Clone(y.unrecorded), "requests")
+		return t, &y
+	}
+	return t, other
+}
+
 // Err is the error that reading had what is on disk of the trace: a comparison is not to be believed then.
-func (t *Trace) Err() error { return errors.Join(t.Profile.Err(), t.Requests.Err()) }
+func (t *Trace) Err() error { return errors.Join(t.Profile.Err(), t.Requests.Err(), t.made.Err()) }
 
 // choose leaves what is selected.
 func (t *Trace) choose(sel *profile.Selection) {
@@ -230,16 +264,22 @@ func (t *Trace) choose(sel *profile.Selection) {
 		return to < sel.From || sel.To != 0 && from > sel.To || !text.List(sel.Processes).MatchID(int64(pid), names[pid])
 	}
 	of := requestsInside(t.Profile, sel)
-	t.Requests = t.Requests.chosen(func(r *Request) bool {
-		if sel.OfWork() && !of[int(r.ID)] && !profile.MatchRequest(sel.Requests, int(r.ID), t.Requests.of(r).url) {
-			return false
-		}
-		end := r.start + r.Duration
-		if r.Duration < 0 {
-			end = math.MaxInt64
-		}
-		return !outside(int(r.process), r.start, end)
-	})
+	chosen := func(list *Requests) *Requests {
+		return list.chosen(func(r *Request) bool {
+			if sel.OfWork() && !of[int(r.ID)] && !profile.MatchRequest(sel.Requests, int(r.ID), list.of(r).url) {
+				return false
+			}
+			end := r.start + r.Duration
+			if r.Duration < 0 {
+				end = math.MaxInt64
+			}
+			return !outside(int(r.process), r.start, end)
+		})
+	}
+	if t.Requests = chosen(t.Requests); t.made != nil {
+		t.made = chosen(t.made)
+		t.preferServed()
+	}
 	t.GC = slices.DeleteFunc(t.GC, func(g collection) bool { return outside(g.process, g.start, g.end) })
 	byProcess := map[int][]events.Series{}
 	quantiles := map[events.Series][]string{}

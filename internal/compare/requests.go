@@ -4,6 +4,7 @@ import (
 	"iter"
 	"strings"
 
+	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/input"
 	"github.com/tracefix/tracefix/internal/spool"
 )
@@ -15,6 +16,33 @@ type Request struct {
 	ID       int32 // from 1 on
 	asked    int32 // for what, a number of Requests
 	process  uint32
+	answer   answer
+}
+
+// An answer is how a request ended, as far as the share of errors goes by it.
+type answer uint8
+
+const (
+	unended answer = iota // it had not ended, as far as the trace tells
+	ended                 // without a failure; no event tells its status
+	fine                  // answered with a status below 400
+	refused               // answered with another one
+	failed                // or canceled, without an answer
+)
+
+// answerOf returns that of a request.
+func answerOf(o httpphases.Outcome, status int) answer {
+	switch {
+	case o == httpphases.Incomplete:
+		return unended
+	case status >= 400:
+		return refused
+	case o != httpphases.OK:
+		return failed
+	case status > 0:
+		return fine
+	}
+	return ended
 }
 
 // asked is what requests of one kind ask for.
@@ -50,7 +78,7 @@ func newRequests(urls bool) *Requests {
 	return &Requests{kind: map[[3]string]int32{}, urls: urls, aside: aside, rows: spool.PagesIn[requestPage](aside, requestMemory)}
 }
 
-func (l *Requests) add(id int, method, route, url string, process uint32, start, duration int64, ended bool) {
+func (l *Requests) add(id int, method, route, url string, process uint32, start, duration int64, ended bool, end answer) {
 	if !ended {
 		duration = -1
 	}
@@ -63,7 +91,7 @@ func (l *Requests) add(id int, method, route, url string, process uint32, start,
 		of = int32(len(l.kinds))
 		l.kinds, l.kind[k] = append(l.kinds, asked{strings.TrimSpace(method + " " + route), url}), of
 	}
-	l.append(&Request{duration, start, int32(id), of, process})
+	l.append(&Request{duration, start, int32(id), of, process, end})
 }
 
 func (l *Requests) append(r *Request) {

@@ -170,7 +170,7 @@ func (r *Result) verdict() (v []string) {
 		list []Named
 		what string
 		form func(float64) string
-	}{{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Routes, "ms, mean duration", number}, {pauses, "ms", number}, {numbers, "collections", number}, {r.Counters, "on average", number}} {
+	}{{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Routes, "ms, mean duration", number}, {r.Errors, "% of requests with errors", number}, {pauses, "ms", number}, {numbers, "collections", number}, {r.Counters, "on average", number}} {
 		n := 0
 		for i := range l.list {
 			if x := &l.list[i]; x.Moved() {
@@ -256,6 +256,7 @@ func (r *Result) tables(limit int) (list []Table) {
 		}
 	}
 	named("Requests, mean duration in ms", "route", r.Routes, number)
+	named("Requests with errors, %", "route", slices.DeleteFunc(slices.Clone(r.Errors), func(n Named) bool { return n.Before+n.After == 0 }), number)
 	each := ""
 	if r.PerRequest {
 		each = ", a request"
