@@ -43,7 +43,9 @@ type Result struct {
 	untyped string
 	// untold is that of the one whose file does not tell of samples whether they waited, if the other one does.
 	untold string
-	bare   bool // neither trace holds anything to compare
+	// mix are the shares of the routes in all requests, percent, that moved far: by most first.
+	mix  []Named
+	bare bool // neither trace holds anything to compare
 }
 
 // A Named is a figure with a name.
@@ -77,7 +79,17 @@ func Traces(before, after *Trace) *Result {
 		unitsA, unitsB = float64(r.Requests[0]), float64(r.Requests[1])
 	}
 	// All the time there is differs between runs like the time of one thing in it.
-	r.CPU = Judge(a.all/unitsA/1e6, b.all/unitsB/1e6, 0.05*math.Hypot(a.all/unitsA, b.all/unitsB)/1e6, 3)
+	sigma := 0.05 * math.Hypot(a.all/unitsA, b.all/unitsB)
+	if r.PerRequest {
+		sigma = math.Hypot(sigma, restNoise(a, b, a.all-a.told, b.all-b.told, &a.rest, &b.rest))
+		sigma = math.Hypot(sigma, otherMix(a, b, everyRoute(a, b), func(c *costs, route string) float64 {
+			return c.work[route] / float64(max(1, c.count[route]))
+		}))
+		r.mix = mixes(a, b)
+	} else { // rest is nearly all there is
+		sigma = math.Hypot(sigma, math.Sqrt(a.rest.variance(before.nanos())+b.rest.variance(after.nanos())))
+	}
+	r.CPU = Judge(a.all/unitsA/1e6, b.all/unitsB/1e6, sigma/1e6, 3)
 	r.Methods = methods(a, b, r.PerRequest)
 	r.Types = values(before, after, "alloc", unitsA, unitsB)
 	r.Exceptions = values(before, after, "exceptions", unitsA, unitsB)
@@ -209,6 +221,23 @@ func durations(a, b *Trace) (list []Named, few []string) {
 	}
 	sortNamed(list)
 	return list, few
+}
+
+// much is how far the share of a route must move before what it does to other figures is told, percent.
+const much = 10
+
+// mixes compares how many of the requests are of each route.
+func mixes(a, b *costs) (list []Named) {
+	na, nb := a.trace.Requests.Len(), b.trace.Requests.Len()
+	routes := everyRoute(a, b)
+	for _, name := range routes {
+		n := Named{Name: name, Figure: Share(a.count[name], na, b.count[name], nb, Critical(len(routes))), Count: [2]int{na, nb}}
+		if n.Moved() && math.Abs(n.After-n.Before) >= much {
+			list = append(list, n)
+		}
+	}
+	sortNamed(list)
+	return list
 }
 
 // wrongs compares the share of requests of a route that failed, were canceled or were answered with

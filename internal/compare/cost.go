@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -20,6 +21,7 @@ type costs struct {
 	total  sums
 	all    float64        // ns on a CPU, without waiting
 	told   float64        // of all, of which the request is known
+	rest   bursts         // of the others
 	route  numbers        // by request: 1 + the number of what it asks for; 0: it is not ours
 	whose  numbers        // by activity: the request it is for; 0: none of ours
 	count  map[string]int // requests by route
@@ -173,6 +175,7 @@ func newCosts(t *Trace, n *names) *costs {
 			c.work[route.Route] += ns
 		} else {
 			s.rest.add(th, st.Start, st.End, ns, open.whole)
+			c.rest.add(th, st.Start, st.End, ns, open.whole)
 		}
 		open.add(th, st, route != nil)
 	})
@@ -201,6 +204,46 @@ func (c *costs) of(request int32) *asked {
 		return &c.trace.Requests.kinds[n-1]
 	}
 	return nil
+}
+
+// restNoise is the noise of what a request costs of time whose request is not known, x before and y
+// after. Each burst counts as a measurement. And it may be that of no request: what a service does
+// once, as to start, or all the while costs a request the less, the more there are.
+func restNoise(a, b *costs, x, y float64, restA, restB *bursts) float64 {
+	na, nb := float64(a.trace.Requests.Len()), float64(b.trace.Requests.Len())
+	side := func(x float64, rest *bursts, c, other *costs, n, m float64) (noise, apart float64) {
+		whole, there := float64(c.trace.nanos()), float64(other.trace.nanos())
+		noise = max(0.1*x, math.Sqrt(rest.variance(c.trace.nanos()))) / n
+		return noise, x * max(math.Abs(1/n-1/m), math.Abs(1/n-there/max(1, whole)/m))
+	}
+	noiseA, apartA := side(x, restA, a, b, na, nb)
+	noiseB, apartB := side(y, restB, b, a, nb, na)
+	return math.Hypot(math.Hypot(noiseA, noiseB), min(apartA, apartB))
+}
+
+// everyRoute are the routes of either.
+func everyRoute(a, b *costs) []string {
+	all := maps.Clone(a.count)
+	maps.Copy(all, b.count)
+	return slices.Sorted(maps.Keys(all))
+}
+
+// otherMix is by how much a request costs more or less only since others of the routes are asked for
+// than before, by what a request of each costs: no cost has moved for that.
+func otherMix(a, b *costs, routes []string, cost func(c *costs, route string) float64) float64 {
+	na, nb := float64(a.trace.Requests.Len()), float64(b.trace.Requests.Len())
+	mix := 0.0
+	for _, r := range routes {
+		n, m := float64(a.count[r]), float64(b.count[r])
+		x, y := cost(a, r), cost(b, r)
+		if n == 0 {
+			x = y
+		} else if m == 0 {
+			y = x
+		}
+		mix += (m/nb - n/na) * (x + y) / 2
+	}
+	return mix
 }
 
 // byRequest adds up what wanted methods cost the requests of each route.
@@ -451,6 +494,7 @@ func methods(a, b *costs, perRequest bool) []Method {
 		}
 	}
 	slices.Sort(routes)
+	every := everyRoute(a, b)
 	tests := 2 * len(wanted)
 	if perRequest {
 		a.byRequest(wanted)
@@ -461,8 +505,8 @@ func methods(a, b *costs, perRequest bool) []Method {
 	var list []Method
 	for m := range wanted {
 		row := Method{Method: a.names.list[m]}
-		row.Self, row.Routes = compareOne(a, b, a.self.of(m), b.self.of(m), routes, perRequest, limit)
-		row.Total, row.RoutesT = compareOne(a, b, a.total.of(m), b.total.of(m), routes, perRequest, limit)
+		row.Self, row.Routes = compareOne(a, b, a.self.of(m), b.self.of(m), routes, every, perRequest, limit)
+		row.Total, row.RoutesT = compareOne(a, b, a.total.of(m), b.total.of(m), routes, every, perRequest, limit)
 		for i, c := range []*costs{a, b} {
 			if s := c.total.of(m); s != nil {
 				row.Samples[i] = s.samples
@@ -495,7 +539,7 @@ func explain(list []Method) {
 }
 
 // compareOne judges one sum: per request by its routes, else as a total.
-func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit float64) (Figure, []Route) {
+func compareOne(a, b *costs, x, y *sum, routes, every []string, perRequest bool, limit float64) (Figure, []Route) {
 	if x == nil {
 		x = &sum{}
 	}
@@ -528,10 +572,14 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 			verdict, z = f.Verdict, f.z
 		}
 	}
-	// Of time whose request is not known each burst counts as a measurement.
 	restA, restB := max(0, x.time/na-toldA), max(0, y.time/nb-toldB)
-	variance += max(math.Pow(0.1*restA, 2), x.rest.variance(a.trace.nanos())/(na*na))
-	variance += max(math.Pow(0.1*restB, 2), y.rest.variance(b.trace.nanos())/(nb*nb))
+	variance += math.Pow(otherMix(a, b, every, func(c *costs, route string) float64 {
+		if c == a {
+			return meansA[route].value
+		}
+		return meansB[route].value
+	}), 2)
+	variance += math.Pow(restNoise(a, b, na*restA, nb*restB, &x.rest, &y.rest), 2)
 	if x.time > 0 {
 		variance += x.squares / (na * na)
 	}

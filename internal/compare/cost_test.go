@@ -5,6 +5,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"runtime"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -176,4 +177,119 @@ func TestStacksThatGrow(t *testing.T) {
 	few, many := takes(1000), takes(8000)
 	t.Logf("%d and %d bytes", few, many)
 	assert.Less(t, many, 20*few, "the square would be 64 times as much")
+}
+
+// A service starts for half a second, and then one thread serves requests, of 3 ms each, so many in
+// each 100 ms, while another one does its own work for half of the time.
+func service(seconds, rate int) *Trace {
+	table := profile.NewTable()
+	stack := func(name string) profile.StackID {
+		return table.Push(0, table.AddFrame(profile.Frame{Method: table.AddMethod(profile.Method{Module: "App", Name: name})}))
+	}
+	start, serve, job := stack("App.Start()"), stack("App.Serve()"), stack("App.Job()")
+	const ms = 1_000_000
+	pr := &profile.Process{PID: 1}
+	p := &profile.Profile{Table: table, Meta: profile.Meta{End: int64(seconds*1000+500) * ms}, Processes: []*profile.Process{pr}}
+	tr := &Trace{Name: "service", Profile: p, Requests: newRequests(false)}
+	worker, own := &profile.Thread{Process: pr, TID: 1}, &profile.Thread{Process: pr, TID: 2}
+	for at := int64(0); at < 500*ms; at += ms {
+		worker.Samples.Append(profile.Sample{Time: at, Stack: start, Type: profile.SampleManaged})
+	}
+	for at := int64(500 * ms); at < p.Meta.End; at += 100 * ms {
+		for i := range int64(100) {
+			now, kind := at+i*ms, profile.SampleExternal
+			if i < 50 {
+				kind = profile.SampleManaged
+			}
+			own.Samples.Append(profile.Sample{Time: now, Stack: job, Type: kind})
+			kind = profile.SampleExternal
+			if i < 3*int64(rate) {
+				kind = profile.SampleManaged
+			}
+			worker.Samples.Append(profile.Sample{Time: now, Stack: serve, Type: kind})
+			if i%3 == 0 && kind == profile.SampleManaged {
+				id := tr.Requests.Len() + 1
+				tr.Requests.add(id, "GET", "/a", "", 1, now, 3*ms, true, fine)
+				p.Activities.Add(&profile.Activity{Request: id, Parent: -1})
+				worker.Work.Add(profile.Work{From: now - 1, To: now + 3*ms - 1, Activity: int32(id - 1)})
+			}
+		}
+	}
+	p.Activities.Done()
+	p.Threads = []*profile.Thread{worker, own}
+	tr.unrecorded = tr.notRecorded(&session{})
+	return tr
+}
+
+// TestWorkOfNoRequest: what a service does once, or all the while, is less of a request where there are
+// more of them, and no request costs less for it.
+func TestWorkOfNoRequest(t *testing.T) {
+	for _, other := range []*Trace{service(5, 10), service(5, 20), service(15, 10), service(15, 20)} {
+		for _, r := range []*Result{Traces(service(5, 10), other), Traces(other, service(5, 10))} {
+			require.True(t, r.PerRequest)
+			assert.Equal(t, Unclear, r.CPU.Verdict, "%v", r.Requests)
+			assert.Equal(t, "nothing moved beyond noise", r.Summary(), "%v", r.Requests)
+			require.Len(t, r.Methods, 3)
+			for i := range r.Methods {
+				assert.Equal(t, Unclear, r.Methods[i].Self.Verdict, "%s %v", r.Methods[i].Method, r.Requests)
+				assert.Equal(t, Unclear, r.Methods[i].Total.Verdict)
+			}
+		}
+	}
+}
+
+// What moved on the whole is told, though no method moved by itself.
+func TestMovedOnTheWhole(t *testing.T) {
+	work, slower := map[string]int{}, map[string]int{}
+	for i := range 150 {
+		name := fmt.Sprintf("App.M%d()", i)
+		work[name], slower[name] = 8, 11
+	}
+	r := Traces(batch(1, work, false), batch(2, slower, false))
+	assert.Equal(t, More, r.CPU.Verdict)
+	assert.Equal(t, "1 moved beyond noise", r.Summary())
+	assert.Regexp(t, `^All methods together: 1[0-9]+ -> 1[0-9]+ ms of CPU time in all, \+41 % \(95 %: `, r.verdict()[0])
+}
+
+// mixed serves cheap requests of 2 ms and dear ones of 10, so many of each ten.
+func mixed(dear int) *Trace {
+	table := profile.NewTable()
+	serve := table.Push(0, table.AddFrame(profile.Frame{Method: table.AddMethod(profile.Method{Module: "App", Name: "App.Serve()"})}))
+	const ms = 1_000_000
+	pr := &profile.Process{PID: 1}
+	p := &profile.Profile{Table: table, Processes: []*profile.Process{pr}}
+	tr := &Trace{Name: "service", Profile: p, Requests: newRequests(false)}
+	th := &profile.Thread{Process: pr, TID: 1}
+	now := int64(0)
+	for id := 1; id <= 500; id++ {
+		route, took := "/cheap", 2+id/10%2
+		if id%10 < dear {
+			route, took = "/dear", 10+id/10%2
+		}
+		from := now
+		for range took {
+			th.Samples.Append(profile.Sample{Time: now, Stack: serve, Type: profile.SampleManaged})
+			now += ms
+		}
+		tr.Requests.add(id, "GET", route, "", 1, from, now-from, true, fine)
+		p.Activities.Add(&profile.Activity{Request: id, Parent: -1})
+		th.Work.Add(profile.Work{From: from - 1, To: now - 1, Activity: int32(id - 1)})
+	}
+	p.Activities.Done()
+	p.Meta.End, p.Threads = now, []*profile.Thread{th}
+	tr.unrecorded = tr.notRecorded(&session{})
+	return tr
+}
+
+// TestOtherRequests: where more of the requests are of a dear route, none costs more for it.
+func TestOtherRequests(t *testing.T) {
+	for _, pair := range [][2]int{{3, 7}, {7, 3}, {2, 9}, {5, 5}} {
+		r := Traces(mixed(pair[0]), mixed(pair[1]))
+		require.True(t, r.PerRequest)
+		assert.Equal(t, "nothing moved beyond noise", r.Summary(), "%v", pair)
+		assert.Equal(t, pair[0] != pair[1], strings.Contains(strings.Join(r.verdict(), "\n"), fmt.Sprintf("GET /cheap are %d.0 -> %d.0 %% of them", 100-10*pair[0], 100-10*pair[1])), r.verdict())
+		require.Len(t, r.Methods, 1)
+		assert.Equal(t, Unclear, r.Methods[0].Self.Verdict, "%v", pair)
+		assert.Equal(t, Unclear, r.Methods[0].Total.Verdict, "%v", pair)
+	}
 }

@@ -171,6 +171,9 @@ func (r *Result) HTML(w io.Writer) error {
 // Summary is what there is to say in one line.
 func (r *Result) Summary() string {
 	n := 0
+	if r.CPU.Moved() {
+		n++
+	}
 	for i := range r.Methods {
 		if r.Methods[i].Self.Moved() {
 			n++

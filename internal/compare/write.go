@@ -165,6 +165,9 @@ func (r *Result) verdict() (v []string) {
 	case moved > 4:
 		v = append(v, fmt.Sprintf("%d more methods moved by themselves.", moved-3))
 	}
+	if f := &r.CPU; f.Moved() {
+		v = append(v, fmt.Sprintf("All methods together: %s -> %s %s %s, %s.", number(f.Before), number(f.After), unit, of, f.Told()))
+	}
 	pauses, numbers := r.GC[:min(1, len(r.GC))], r.GC[min(1, len(r.GC)):] // see collections
 	for _, l := range []struct {
 		list []Named
@@ -203,6 +206,10 @@ func (r *Result) verdict() (v []string) {
 	}
 	for _, n := range r.NotCompared {
 		v = append(v, fmt.Sprintf("Not compared: %s, since %s.", n.words, n.Why))
+	}
+	if len(r.mix) > 0 {
+		x := &r.mix[0]
+		v = append(v, fmt.Sprintf("Other requests were asked for: %s are %s -> %s %% of them. What a request allocates and throws on average, and collections, may differ for that alone.", x.Name, number(x.Before), number(x.After)))
 	}
 	if r.PerRequest {
 		v = append(v, fmt.Sprintf("Costs are those of a request: %d before, %d after; %.0f %% of the CPU time is known to belong to one.", r.Requests[0], r.Requests[1], 100*r.Told))
