@@ -82,7 +82,7 @@ func Traces(before, after *Trace) *Result {
 	sigma := 0.05 * math.Hypot(a.all/unitsA, b.all/unitsB)
 	if r.PerRequest {
 		sigma = math.Hypot(sigma, restNoise(a, b, a.all-a.told, b.all-b.told, &a.rest, &b.rest))
-		sigma = math.Hypot(sigma, otherMix(a, b, everyRoute(a, b), func(c *costs, route string) float64 {
+		sigma = math.Hypot(sigma, otherMix(a, b, union(a.count, b.count), func(c *costs, route string) float64 {
 			return c.work[route] / float64(max(1, c.count[route]))
 		}))
 		r.mix = mixes(a, b)
@@ -229,7 +229,7 @@ const much = 10
 // mixes compares how many of the requests are of each route.
 func mixes(a, b *costs) (list []Named) {
 	na, nb := a.trace.Requests.Len(), b.trace.Requests.Len()
-	routes := everyRoute(a, b)
+	routes := union(a.count, b.count)
 	for _, name := range routes {
 		n := Named{Name: name, Figure: Share(a.count[name], na, b.count[name], nb, Critical(len(routes))), Count: [2]int{na, nb}}
 		if n.Moved() && math.Abs(n.After-n.Before) >= much {

@@ -221,11 +221,16 @@ func restNoise(a, b *costs, x, y float64, restA, restB *bursts) float64 {
 	return math.Hypot(math.Hypot(noiseA, noiseB), min(apartA, apartB))
 }
 
-// everyRoute are the routes of either.
-func everyRoute(a, b *costs) []string {
-	all := maps.Clone(a.count)
-	maps.Copy(all, b.count)
-	return slices.Sorted(maps.Keys(all))
+// union are the routes of either, in an order that does not change.
+func union[V any](a, b map[string]V) []string {
+	all := slices.Collect(maps.Keys(a))
+	for r := range b {
+		if _, ok := a[r]; !ok {
+			all = append(all, r)
+		}
+	}
+	slices.Sort(all)
+	return all
 }
 
 // otherMix is by how much a request costs more or less only since others of the routes are asked for
@@ -494,7 +499,6 @@ func methods(a, b *costs, perRequest bool) []Method {
 		}
 	}
 	slices.Sort(routes)
-	every := everyRoute(a, b)
 	tests := 2 * len(wanted)
 	if perRequest {
 		a.byRequest(wanted)
@@ -505,8 +509,8 @@ func methods(a, b *costs, perRequest bool) []Method {
 	var list []Method
 	for m := range wanted {
 		row := Method{Method: a.names.list[m]}
-		row.Self, row.Routes = compareOne(a, b, a.self.of(m), b.self.of(m), routes, every, perRequest, limit)
-		row.Total, row.RoutesT = compareOne(a, b, a.total.of(m), b.total.of(m), routes, every, perRequest, limit)
+		row.Self, row.Routes = compareOne(a, b, a.self.of(m), b.self.of(m), routes, perRequest, limit)
+		row.Total, row.RoutesT = compareOne(a, b, a.total.of(m), b.total.of(m), routes, perRequest, limit)
 		for i, c := range []*costs{a, b} {
 			if s := c.total.of(m); s != nil {
 				row.Samples[i] = s.samples
@@ -539,7 +543,7 @@ func explain(list []Method) {
 }
 
 // compareOne judges one sum: per request by its routes, else as a total.
-func compareOne(a, b *costs, x, y *sum, routes, every []string, perRequest bool, limit float64) (Figure, []Route) {
+func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit float64) (Figure, []Route) {
 	if x == nil {
 		x = &sum{}
 	}
@@ -573,7 +577,7 @@ func compareOne(a, b *costs, x, y *sum, routes, every []string, perRequest bool,
 		}
 	}
 	restA, restB := max(0, x.time/na-toldA), max(0, y.time/nb-toldB)
-	variance += math.Pow(otherMix(a, b, every, func(c *costs, route string) float64 {
+	variance += math.Pow(otherMix(a, b, union(meansA, meansB), func(c *costs, route string) float64 {
 		if c == a {
 			return meansA[route].value
 		}
