@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -137,4 +138,29 @@ func TestArchiveWhoseNameIsNoText(t *testing.T) {
 	write(trace("2"))
 	r = run(t, Config{Paths: []string{in}, Out: out, Resume: true})
 	assert.Equal(t, 1, r.Totals.OK, "%v", outcomes(r))
+}
+
+// An archive in a pipe is gone through as it comes.
+func TestArchiveInAPipe(t *testing.T) {
+	members := []member{{name: "1.json", content: trace("1")}, {name: "2.json", content: trace("2")}}
+	tar := tarball(t, members...)
+	for name, content := range map[string][]byte{
+		"a": tar, "a.tgz": gz(t, tar), "a.zip": zipball(t, members...), "a.json": []byte(trace("1")), "cut.tar": tar[:1024+100],
+	} {
+		dir, out := t.TempDir(), t.TempDir()
+		pipe := filepath.Join(dir, name)
+		require.NoError(t, syscall.Mkfifo(pipe, 0o600))
+		go func() { _ = os.WriteFile(pipe, content, 0o600) }()
+		r := run(t, Config{Paths: []string{pipe}, Out: out})
+		want, failed := []string{"1.json", "2.json"}, 0
+		switch name {
+		case "a.json":
+			want = []string{"a.json"}
+		case "cut.tar":
+			want, failed = []string{"1.json"}, 1
+		}
+		assert.Equal(t, want, names(tree(t, out)), name)
+		assert.Equal(t, failed, r.Totals.Failed, name)
+		assert.Zero(t, r.Totals.Skipped, name)
+	}
 }

@@ -80,7 +80,13 @@ func (w *walker) openFile(e *entry, it *item) bool {
 	if e.pipe {
 		// Something that is named on the command line and can be read once.
 		f := input.AwaitFile(w.ctx, e.Path)
-		it.path, it.stream = "", f
+		b, head := bufferedHead(f)
+		k := sniffArchive(head)
+		if k.form != "" {
+			defer f.Close()
+			return w.openArchive(k, source{stream: b})
+		}
+		it.path, it.stream, it.packed = "", b, k.packed
 		it.closers = append(it.closers, func() { f.Close() })
 		return w.emit(it)
 	}
