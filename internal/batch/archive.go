@@ -63,7 +63,8 @@ func sniffArchive(head []byte) archiveKind {
 			return k
 		}
 		k.layers = append(k.layers, layer)
-		r, closeLayer, err := unwrapLayer(layer, bytes.NewReader(head))
+		// What is wrong with it is told where it is read: with a wrong checksum zstd gives nothing of a short frame.
+		r, closeLayer, err := unwrapLayer(layer, bytes.NewReader(head), zstd.IgnoreChecksum(true))
 		if err != nil {
 			return k
 		}
@@ -79,7 +80,9 @@ func sniffArchive(head []byte) archiveKind {
 func brokenArchive(in *input.File, name string) error {
 	form, head := archiveName(name), in.Head()
 	switch {
-	case len(head) > 262 && string(head[257:262]) == "ustar" && !tarHeader(head):
+	case tarHeader(head): // it was not seen where archives are looked for
+		return fmt.Errorf("a tar inside %s that cannot be unpacked as it is; copy it again, or unpack it with another program", strings.Join(in.Layers, " inside "))
+	case len(head) > 262 && string(head[257:262]) == "ustar":
 		return errors.New("offset 0: expected the header of a tar's first member, found one with a wrong checksum; copy the archive again")
 	case form == "", input.Foreign(head) != "":
 		return nil
@@ -114,7 +117,7 @@ func layerOf(head []byte) string {
 	return ""
 }
 
-func unwrapLayer(layer string, r io.Reader) (io.Reader, func(), error) {
+func unwrapLayer(layer string, r io.Reader, o ...zstd.DOption) (io.Reader, func(), error) {
 	switch layer {
 	case "gzip":
 		z, err := gzip.NewReader(r)
@@ -123,7 +126,7 @@ func unwrapLayer(layer string, r io.Reader) (io.Reader, func(), error) {
 		}
 		return z, func() { z.Close() }, nil
 	case "zstd":
-		z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))
+		z, err := zstd.NewReader(r, append(o, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true), zstd.WithDecoderMaxWindow(128<<20))...)
 		if err != nil {
 			return nil, nil, fmt.Errorf("zstd: %w", err)
 		}
@@ -634,6 +637,22 @@ func (t *openTarball) next(ctx context.Context, before int) (*tar.Header, error)
 	return nil, ctx.Err()
 }
 
+// rest reads what lies behind the end of the tar: there its compression tells whether what came out of it
+// is what was packed. Something else that follows that takes nothing from it.
+func (t *openTarball) rest() error {
+	if t.seeks {
+		return nil
+	}
+	_, err := io.Copy(io.Discard, t.from)
+	if errors.Is(err, gzip.ErrHeader) || errors.Is(err, zstd.ErrMagicMismatch) || err == errBehindBzip2 {
+		return nil
+	}
+	return err
+}
+
+// errBehindBzip2 is what package bzip2 says where something else follows.
+const errBehindBzip2 = bzip2.StructuralError("bad magic value in continuation file")
+
 func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int) bool {
 	t, err := w.openTar(k, s)
 	if err != nil {
@@ -651,8 +670,13 @@ func (w *walker) tar(k archiveKind, s source, name string, in folder, depth int)
 				return false
 			case t.broken != nil:
 				err = t.broken
-			case err == io.EOF || t.breaksOff():
+			case t.breaksOff():
 				return true
+			case err == io.EOF:
+				if err = t.rest(); err == nil || w.ctx.Err() != nil {
+					return err == nil
+				}
+				err = fmt.Errorf("tar: behind its last member: %w (%d members were read, and may not be what was packed; copy the archive again)", err, n)
 			default:
 				err = fmt.Errorf("tar: stored byte %d: %w (%d members before it were read)", t.count.N, err, n)
 			}

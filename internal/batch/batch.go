@@ -767,7 +767,7 @@ func (r *runner) begin(ctx context.Context, it *item, there bool) error {
 // files whose name promises a trace are not left out: they fail.
 func (r *runner) notTrace(ctx context.Context, in *input.File, it *item) (why string, err error) {
 	row := command.Lookup(r.Do)
-	if in.Kind == input.Unknown && (row == nil || !row.Takes(in)) {
+	if tarHeader(in.Head()) || in.Kind == input.Unknown && (row == nil || !row.Takes(in)) { // of a tar salvage makes one trace
 		if err := brokenArchive(in, it.name); err != nil {
 			return "", err
 		}

@@ -503,6 +503,16 @@ func TestArchivesThatAreNoneFail(t *testing.T) {
 	members := []member{{name: "1.json", content: trace(letters(rng, 2000))}, {name: "2.json", content: trace("2")}}
 	tar, zip := tarball(t, members...), zipball(t, members...)
 	tgz, tzst := gz(t, tar), zst(t, tar)
+	flipped := bytes.Clone(tzst) // cannot be unpacked, and the checksum tells which bit it is
+	d, err := zstd.NewReader(nil, zstd.IgnoreChecksum(true))
+	require.NoError(t, err)
+	defer d.Close()
+	for i := len(flipped) - 5; err == nil; i-- {
+		flipped[i] ^= 1
+		if _, err = d.DecodeAll(flipped, nil); err == nil {
+			flipped[i] ^= 1
+		}
+	}
 	hit := func(b []byte, at ...int) string {
 		b = bytes.Clone(b)
 		for _, i := range at {
@@ -522,6 +532,8 @@ func TestArchivesThatAreNoneFail(t *testing.T) {
 		{"cut.tgz", string(tgz[:20]), "gzip: expected more compressed data"},
 		{"cut.tar.zst", string(tzst[:30]), "zstd: expected more compressed data"},
 		{"magic.tar.gz", hit(tgz, 0, 1), "expected a tar"},
+		{"sum.tar.zst", hit(tzst, len(tzst)-1), "tar: stored byte "},
+		{"put right.tar.zst", string(flipped), "a tar inside zstd that cannot be unpacked as it is; copy it again, or unpack it with another program"},
 		{"checksum.tar", hit(tar, 3), "offset 0: expected the header of a tar's first member, found one with a wrong checksum; copy the archive again"},
 		{"no name that says so", hit(tar, 3), "a wrong checksum"},
 	} {
@@ -582,6 +594,54 @@ func TestErrorsOfZips(t *testing.T) {
 			}
 		}
 		assert.Contains(t, failed, c.want, c.name)
+	}
+}
+
+// What a compression tells behind the end of a tar is asked for: wrong bytes that came out of it look like right ones.
+func TestChecksumsAroundTars(t *testing.T) {
+	whole := tarball(t, member{name: "1.json", content: trace("1")}, member{name: "2.json", content: trace("2")})
+	wrong := func(b []byte, fromEnd int) []byte {
+		b = bytes.Clone(b)
+		b[len(b)-fromEnd] ^= 1
+		return b
+	}
+	tgz, tzst := gz(t, whole), zst(t, whole)
+	// Of the frame that a wrong checksum ends zstd gives no block that it has not given yet.
+	large := wrong(zst(t, append(bytes.Clone(whole), make([]byte, 1<<20)...)), 1)
+	inZip := zipball(t, member{name: "in.tar", content: string(whole)})
+	for _, at := range []int{14, bytes.LastIndex(inZip, []byte("PK\x01\x02")) + 16} { // the checksum of the only member
+		inZip[at] ^= 1
+	}
+	for name, c := range map[string]struct {
+		content []byte
+		want    string // "": nothing is wrong
+	}{
+		"a.tar.gz":  {wrong(tgz, 8), "tar: behind its last member: gzip: invalid checksum (2 members were read, and may not be what was packed; copy the archive again)"},
+		"b.tar.zst": {wrong(append(bytes.Clone(tzst), tzst...), 1), "tar: behind its last member: "},
+		"c.zip":     {inZip, "tar: behind its last member: "},
+		"d.tar.gz":  {tgz[:len(tgz)-4], "tar: behind its last member: unexpected EOF"},
+		"e.tar.gz":  {append(bytes.Clone(tgz), make([]byte, 512)...), ""},
+		"f.tar.zst": {append(bytes.Clone(tzst), "something else"...), ""},
+		"g.tar.gz":  {append(bytes.Clone(tgz), tgz...), ""},
+		"h.tar.zst": {large, "CRC"},
+	} {
+		in := t.TempDir()
+		put(t, in, map[string]string{name: string(c.content)})
+		var ok, failed []string
+		for _, x := range run(t, Config{Paths: []string{in}, Out: t.TempDir()}).Traces {
+			if x.Status == OK {
+				ok = append(ok, filepath.Base(x.Input.Name))
+			} else {
+				failed = append(failed, x.Error)
+			}
+		}
+		assert.Equal(t, []string{"1.json", "2.json"}, ok, name)
+		if c.want == "" {
+			assert.Empty(t, failed, name)
+			continue
+		}
+		require.Len(t, failed, 1, name)
+		assert.Contains(t, failed[0], c.want, name)
 	}
 }
 
