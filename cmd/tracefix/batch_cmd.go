@@ -192,9 +192,13 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams, piece *
 		return err
 	}
 	rep, err := c.work(ctx, cli, std, b)
+	var unwritten batch.UnwrittenError
+	reports := c.Out
 	switch {
 	case ctx.Err() != nil:
 		return interrupted{fmt.Errorf("interrupted; what is done stays: %s\nRun the same command with --resume to go on", b.Progress.Done())}
+	case errors.As(err, &unwritten): // what was done is told all the same
+		reports = ""
 	case err != nil:
 		return err
 	}
@@ -203,9 +207,16 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams, piece *
 	if c.Archive != "" {
 		unpacked = batch.Pack(ctx, b, rep, c.Archive, again)
 	}
-	err = c.BatchReportFlags.tell(ctx, cli, std, rep, c.Out, c.Out, again)
+	err = c.BatchReportFlags.tell(ctx, cli, std, rep, c.Out, reports, again)
 	if unpacked != nil {
 		return unpacked
+	}
+	switch {
+	case reports != "":
+	case err != nil: // in words only: its exit code may be that of an output that was written
+		return fmt.Errorf("%v; not all reports could be written: %w", err, unwritten)
+	default:
+		return fmt.Errorf("not all reports could be written: %w", unwritten)
 	}
 	var left judged
 	if c.ForMerge && errors.As(err, &left) && rep.Totals.Unreached == 0 {

@@ -101,9 +101,16 @@ func (c *Config) lister(ctx context.Context, st *stores, yield func(*entry) bool
 	return l
 }
 
+// An UnwrittenError reports that all is done and in the Report, but that not all of its files could be written.
+type UnwrittenError struct{ error }
+
+// Unwrap returns the causes.
+func (e UnwrittenError) Unwrap() error { return e.error }
+
 // Run works on everything that c names. An error says that the batch as a whole
-// could not be done; that traces failed is in the report. When ctx ends Run returns
-// its error and the report of what is done so far.
+// could not be done, an UnwrittenError that only its reports could not be written; that
+// traces failed is in the report. When ctx ends Run returns its error and the report of
+// what is done so far.
 func Run(ctx context.Context, c Config) (*Report, error) {
 	c.defaults()
 	if dst, err := os.Stat(c.Out); err == nil && !isURL(c.Out) {
@@ -151,6 +158,9 @@ func Run(ctx context.Context, c Config) (*Report, error) {
 	}
 	if err == nil {
 		err = r.writeReports(ctx, rep)
+		if err != nil && ctx.Err() == nil {
+			err = UnwrittenError{err}
+		}
 	}
 	if cerr := s.close(); err == nil && cerr != nil {
 		err = fmt.Errorf("%s: %w", c.Out, cerr)
@@ -862,11 +872,12 @@ func (r *runner) report() (*Report, error) {
 	return rep, rep.finish(r.Gates)
 }
 
-// writeReports writes the reports beside the outputs.
+// writeReports writes the reports beside the outputs: one that cannot be does not keep the others from it.
 func (r *runner) writeReports(ctx context.Context, rep *Report) error {
 	if r.logErr != nil {
 		rep.Notes = append(rep.Notes, "the journal could not be written; --resume will do more again than it needs to: "+r.logErr.Error())
 	}
+	var failed error
 	for _, w := range rep.writers("") {
 		if !slices.Contains(r.Shard.ends(), w.end) {
 			continue
@@ -877,10 +888,10 @@ func (r *runner) writeReports(ctx context.Context, rep *Report) error {
 		}
 		rel := r.Shard.report() + w.end
 		if err := r.sink.put(ctx, rel, b.Bytes()); err != nil {
-			return fmt.Errorf("%s: %w", rel, err)
+			failed = errors.Join(failed, fmt.Errorf("%s: %w", rel, err))
 		}
 	}
-	return nil
+	return failed
 }
 
 // writeFile makes a file appear whole, replacing an older one.
