@@ -60,6 +60,26 @@ func (e *Event) ReadPayload(payload []byte) {
 	}
 }
 
+// Label returns what the start event of an activity calls it where the name of the event does not tell
+// one from others: Source/Name of a span, the logger of an activity of the log. It is empty for other
+// events. Rows have it as their Name.
+func Label(provider, event string, payload []byte) string {
+	switch {
+	case provider == LoggingProvider:
+		_, label := DecodeKey(provider, payload)
+		return label
+	case provider != BridgeProvider || !strings.Contains(event, "Activity"):
+		return ""
+	}
+	c := cursor{b: payload}
+	s := Span{Source: c.str()}
+	s.Name = spanName(c.str())
+	if c.bad {
+		return ""
+	}
+	return s.label()
+}
+
 // DecodeKey reads the Key and the Label of an Event from the payload of a start or stop
 // event: the number and factory of the log's activities, the connection or request of
 // Kestrel's. They are empty for other events.
@@ -89,11 +109,10 @@ func DecodeKey(provider string, payload []byte) (key, label string) {
 func DecodeSpan(payload []byte) (*Span, bool) {
 	c := cursor{b: payload}
 	s := &Span{Source: c.str()}
-	s.Name = c.str()
+	s.Name = spanName(c.str())
 	if c.bad {
 		return nil, false
 	}
-	s.Name = strings.TrimSuffix(strings.TrimSuffix(s.Name, ".Start"), ".Stop")
 	if len(c.b) < 2 {
 		return s, true
 	}
@@ -109,6 +128,14 @@ func DecodeSpan(payload []byte) (*Span, bool) {
 	}
 	return s, true
 }
+
+// spanName returns the name of a span without what a DiagnosticListener puts behind it.
+func spanName(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".Start"), ".Stop")
+}
+
+// label is what a span is called.
+func (s *Span) label() string { return s.Source + "/" + s.Name }
 
 func (s *Span) set(key, value string) {
 	switch key {

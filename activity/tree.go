@@ -487,7 +487,7 @@ func (e *Event) paired() bool { return e.Span != nil && e.Span.SpanID != "" || e
 // label names the row of e if it is not the event that does.
 func (e *Event) label() string {
 	if e.Span != nil {
-		return e.Span.Source + "/" + e.Span.Name
+		return e.Span.label()
 	}
 	return e.Label
 }

@@ -19,11 +19,12 @@ type Activity struct {
 	Parent     *Activity // nil: none that is known
 	Provider   string
 	Name       string
-	Start      int64 // ns; only if Started
-	Stop       int64 // ns; only if Stopped
-	Number     int32 // for who uses an Engine; 0 at first
-	unsuffixed bool  // its name has no suffix; see Event.Unsuffixed
-	inside     uint8 // it has the id of Parent, in which it was started, and so many have; 0: one of its own
+	Label      string // what it is called where Name does not tell it from others, as no span's does
+	Start      int64  // ns; only if Started
+	Stop       int64  // ns; only if Stopped
+	Number     int32  // for who uses an Engine; 0 at first
+	unsuffixed bool   // its name has no suffix; see Event.Unsuffixed
+	inside     uint8  // it has the id of Parent, in which it was started, and so many have; 0: one of its own
 
 	ran  []run // work for it that was seen of late
 	kind *kind // of a started one
@@ -183,7 +184,7 @@ func (as *activities) start(e *Event, x *beginning, now *Activity) *Activity {
 		as.forget(e.Time)
 	}
 	a := &Activity{
-		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Start: e.Time, Started: true, Runtime: e.Runtime, unsuffixed: e.Unsuffixed,
+		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Label: e.Label, Start: e.Time, Started: true, Runtime: e.Runtime, unsuffixed: e.Unsuffixed,
 	}
 	if up := x.in; up != nil {
 		if a.Parent = up.innermost(now, e.Time); a.Parent.inside == maxWithin {

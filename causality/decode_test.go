@@ -3,6 +3,7 @@ package causality
 import (
 	"encoding/binary"
 	"testing"
+	"unicode/utf16"
 
 	"github.com/stretchr/testify/assert"
 
@@ -94,5 +95,39 @@ func TestDecodeActivities(t *testing.T) {
 		var e Event
 		Decode(&e, &nettrace.Event{Metadata: &nettrace.Metadata{Provider: "P", Name: c.name, EventID: 1}, Opcode: int(c.opcode), ActivityID: id, RelatedActivityID: related})
 		assert.Equal(t, c.want, e, "%s %d", c.name, c.opcode)
+	}
+}
+
+// All spans start with the one event of their source, and all activities of the log with one of another:
+// what they are called stands in the payload. Name stays that of the event, which start and stop have in common.
+func TestDecodeLabels(t *testing.T) {
+	texts := func(b []byte, list ...string) []byte {
+		for _, s := range list {
+			for _, u := range utf16.Encode([]rune(s)) {
+				b = binary.LittleEndian.AppendUint16(b, u)
+			}
+			b = append(b, 0, 0)
+		}
+		return b
+	}
+	span := func(name string) []byte { return texts(nil, "Shop.Orders", name) }
+	scope := texts(make([]byte, 8), "Shop.Log")
+	for _, c := range []struct {
+		provider, event string
+		opcode          activity.Opcode
+		payload         []byte
+		name, want      string
+	}{
+		{activity.BridgeProvider, "ActivityStart", activity.Start, span("Place order"), "Activity", "Shop.Orders/Place order"},
+		{activity.BridgeProvider, "Activity2Start", activity.Start, span("Request.Start"), "Activity2", "Shop.Orders/Request"},
+		{activity.BridgeProvider, "ActivityStart", activity.Start, span("cut")[:20], "Activity", ""},
+		{activity.BridgeProvider, "ActivityStop", activity.Stop, span("Place order"), "Activity", ""},
+		{activity.BridgeProvider, "Other", activity.Start, span("Place order"), "Other", ""},
+		{activity.LoggingProvider, "ActivityStart", activity.Start, scope, "Activity", "Shop.Log"},
+		{"P", "ActivityStart", activity.Start, span("Place order"), "Activity", ""},
+	} {
+		var e Event
+		Decode(&e, &nettrace.Event{Metadata: &nettrace.Metadata{Provider: c.provider, Name: c.event, EventID: 1}, Opcode: int(c.opcode), Payload: c.payload})
+		assert.Equal(t, [2]string{c.name, c.want}, [2]string{e.Name, e.Label}, "%s %s", c.provider, c.event)
 	}
 }

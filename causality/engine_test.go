@@ -829,6 +829,9 @@ func TestAnyEvents(t *testing.T) {
 			}
 			if e.Kind == Start || e.Kind == Stop {
 				e.Name, e.Provider = "A", "P"
+				if e.Kind == Start && !e.ID.IsZero() {
+					e.Label = "S/A"
+				}
 			}
 			var frames []stacks.FrameID
 			for range rng.IntN(8) {

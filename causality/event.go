@@ -82,6 +82,7 @@ type Event struct {
 	Nested     bool   // Throw: while another one is handled
 	HasInner   bool   // Throw: it names the one that it follows from
 	Provider   string // of a Start or Stop
+	Label      string // of a Start whose Name does not tell the activity from others: what that is called, as activity.Label has it
 }
 
 // Decode reads into e what an event of a file tells but for its time, its thread and its
@@ -119,6 +120,7 @@ func Decode(e *Event, ev *nettrace.Event) {
 		case activity.Start:
 			e.Kind, e.Provider = Start, provider
 			e.Name, e.Unsuffixed = bareName(ev, "Start")
+			e.Label = activity.Label(provider, cmp.Or(ev.Metadata.Name, ev.EventName()), payload)
 		case activity.Stop:
 			e.Kind, e.Provider = Stop, provider
 			e.Name, e.Unsuffixed = bareName(ev, "Stop")

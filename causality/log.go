@@ -108,6 +108,7 @@ const (
 	logSpan
 	logHeld
 	logUnsuffixed
+	logLabel
 )
 
 const logChunk = 64 << 10
@@ -250,6 +251,9 @@ func (l *Log) append(n uint32, e *Event) {
 			b = binary.AppendUvarint(b, uint64(l.number(s)))
 		}
 	}
+	if flags&logLabel != 0 {
+		b = binary.AppendUvarint(b, uint64(l.number(e.Label)))
+	}
 	l.state.time = e.Time
 	l.b = b
 }
@@ -290,6 +294,7 @@ func (l *Log) flags(e *Event, t *logThread) (f int) {
 	set(logTask, e.Task != 0)
 	set(logNext, e.Next != 0)
 	set(logBlocked, e.Blocked != 0)
+	set(logLabel, e.Label != "")
 	set(logNames, e.Provider != "" || e.Name != "" || e.Text != "")
 	return f
 }
@@ -403,6 +408,9 @@ func (r *LogReader) Next(e *Event) bool {
 		for _, to := range [...]*string{&e.Provider, &e.Name, &e.Text} {
 			*to = r.log.strings[r.uvarint()]
 		}
+	}
+	if flags&logLabel != 0 {
+		e.Label = r.log.strings[r.uvarint()]
 	}
 	return true
 }

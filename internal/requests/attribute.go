@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/tracefix/tracefix/causality"
@@ -84,7 +85,7 @@ func (a *attribution) number(x *causality.Activity) int32 {
 	}
 	for _, x := range slices.Backward(a.around) {
 		x.Number = 1 + a.p.Activities.Add(&profile.Activity{
-			Process: x.Process, ID: x.ID, Name: x.Name, Provider: x.Provider, Parent: number - 1, Start: x.Start, Started: x.Started,
+			Process: x.Process, ID: x.ID, Name: cmp.Or(x.Label, x.Name), Provider: x.Provider, Parent: number - 1, Start: x.Start, Started: x.Started,
 		})
 		number = x.Number
 	}

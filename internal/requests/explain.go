@@ -1,9 +1,11 @@
 package requests
 
 import (
+	"cmp"
 	"math"
 	"strings"
 
+	"github.com/tracefix/tracefix/activity"
 	"github.com/tracefix/tracefix/causality"
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/profile"
@@ -229,12 +231,15 @@ func (x *Explainer) untold(from, to int64, wire []causality.Span) *httpphases.Ex
 	return e
 }
 
-// name returns what an activity is called: Provider/Name.
+// name returns what an activity is called: Provider/Name, of a span Source/Name.
 func (x *Explainer) name(a *causality.Activity) string {
-	k := [2]string{a.Provider, a.Name}
+	if a.Label != "" && a.Provider == activity.BridgeProvider {
+		return a.Label
+	}
+	k := [2]string{a.Provider, cmp.Or(a.Label, a.Name)}
 	name, ok := x.names[k]
 	if !ok {
-		name = strings.TrimPrefix(a.Provider+"/"+a.Name, "/")
+		name = strings.TrimPrefix(a.Provider+"/"+k[1], "/")
 		if len(x.names) < maxNames {
 			x.names[k] = name
 		}

@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"context"
 	"math/rand/v2"
 	"path/filepath"
@@ -68,6 +69,8 @@ func TestExplainActivities(t *testing.T) {
 				continue
 			}
 			explained++
+			root := late.roots[requestKey{r.Process, r.ID, r.Start}]
+			require.Equal(t, r.Name, cmp.Or(root.Label, root.Name), "%s: row %d", name, i)
 			sum := int64(0)
 			for _, ns := range x.Time.Causes {
 				sum += ns
