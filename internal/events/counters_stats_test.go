@@ -155,11 +155,13 @@ func TestWideTicks(t *testing.T) {
 	add("a", Counter, 2001, 2000, 3)
 	add("b", Counter, 2002, 2000, 4)
 	add("queue", Gauge, 2030, 2030, 8)
+	add("queue", Gauge, 3030, 3030, math.Inf(1))
 	require.NoError(t, w.Close(&CounterResult{}))
 	assert.Equal(t, "timestamp,ms,M/a,M/queue,M/b\n"+
 		"1970-01-01T00:00:01.000Z,1003,1,,2\n"+
 		"1970-01-01T00:00:01.060Z,1060,,7,\n"+
-		"1970-01-01T00:00:02.000Z,2001,3,8,4\n", out.String())
+		"1970-01-01T00:00:02.000Z,2001,3,8,4\n"+
+		"1970-01-01T00:00:03.030Z,3030,,+Inf,\n", out.String())
 }
 
 // TestLimit holds that a limit is on what a form lists, and changes no figure in it.

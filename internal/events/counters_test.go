@@ -392,6 +392,13 @@ a_h{quantile="0.99"} 3 10
 `
 	assert.Equal(t, fmt.Sprintf(gauges, -1), openMetricsOf(t, low(1, 4), low(-1, 2)), "a negative quantile")
 	assert.Equal(t, fmt.Sprintf(gauges, 1), openMetricsOf(t, low(1, 4), low(1, -2)), "a negative sum")
+	assert.Equal(t, `# TYPE a_ratio gauge
+# HELP a_ratio ratio
+a_ratio 0.5 0
+a_ratio +Inf 10
+a_ratio -Inf 20
+# EOF
+`, openMetricsOf(t, value("ratio", "", 0.5), value("ratio", "", math.Inf(1)), value("ratio", "", math.Inf(-1))), "a ratio to nothing")
 	for unit, want := range map[string]string{"µs": "us", "μs": "us", "°C": "", "/s": "per_s", "By/s": "By_s", "{req}/s": "", "[lb_av]": "lb_av"} {
 		name, got, _ := metricName(&series{Point: Point{Provider: "A", Name: "x", Unit: unit}})
 		assert.Equal(t, want, got, unit)

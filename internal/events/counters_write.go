@@ -470,6 +470,9 @@ func (t *table) add(p *Point, keep bool) {
 	case !math.IsNaN(p.Value):
 		s.total += p.Value
 	}
+	if p.Type == Gauge && math.IsInf(p.Value, 0) {
+		v = p.Value // such as a ratio to nothing: no sum or extreme takes it, but it was measured
+	}
 	if keep {
 		s.points = append(s.points, sample{p.Time, p.Ns, v, s.total, s.count, s.total, s.Quantiles})
 	}
