@@ -225,8 +225,10 @@ type Slice struct {
 	ID         uint64 // of an async operation: slices with one ID belong together; 0: none
 	// FlowOut and FlowIn tie a slice to those it caused; 0: none.
 	FlowOut, FlowIn uint64
-	Args            []Arg
-	Thread          *Thread // that it happened on, in a track of many threads' single events
+	// Ties is how many slices have FlowOut as their FlowIn; 0: one, or that is not known.
+	Ties   int
+	Args   []Arg
+	Thread *Thread // that it happened on, in a track of many threads' single events
 }
 
 // An Arg is one detail of a slice. Value is a string, bool, int64, uint64, float64,

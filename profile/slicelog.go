@@ -40,7 +40,7 @@ const (
 const (
 	sliceInstant = 1 << iota
 	sliceOpen
-	sliceIDs // has ID, FlowOut, FlowIn
+	sliceIDs // has ID, FlowOut, FlowIn, Ties
 )
 
 // Kinds of values in a SliceLog.
@@ -97,6 +97,7 @@ func (l *SliceLog) appendSlice(b []byte, s *Slice, before int64) []byte {
 		b = binary.AppendUvarint(b, s.ID)
 		b = binary.AppendUvarint(b, s.FlowOut)
 		b = binary.AppendUvarint(b, s.FlowIn)
+		b = binary.AppendUvarint(b, uint64(s.Ties))
 	}
 	b = binary.AppendUvarint(b, uint64(len(s.Args)))
 	for _, a := range s.Args {
@@ -229,7 +230,7 @@ func (r *SliceReader) slice(s *Slice, before int64) {
 	s.Name = r.string()
 	s.Category = r.string()
 	if flags&sliceIDs != 0 {
-		s.ID, s.FlowOut, s.FlowIn = r.uvarint(), r.uvarint(), r.uvarint()
+		s.ID, s.FlowOut, s.FlowIn, s.Ties = r.uvarint(), r.uvarint(), r.uvarint(), int(r.uvarint())
 	}
 	for range r.uvarint() {
 		args = append(args, Arg{r.string(), r.value()})

@@ -37,7 +37,7 @@ func testSliceLog(t *testing.T, aside *Spool, f *os.File) {
 	add()
 	add(Slice{})
 	add(Slice{Start: math.MinInt64, Dur: math.MaxInt64}, Slice{Start: math.MaxInt64, Dur: math.MinInt64, Instant: true}, Slice{Start: -1, Open: true})
-	add(Slice{Name: "GET /", Category: "http", ID: math.MaxUint64, FlowIn: 1, FlowOut: 2, Args: []Arg{
+	add(Slice{Name: "GET /", Category: "http", ID: math.MaxUint64, FlowIn: 1, FlowOut: 2, Ties: 3, Args: []Arg{
 		{"string", "x"}, {"empty", ""}, {"hex", "0123456789abcdef"}, {"long hex", strings.Repeat("f0", 16)}, {"upper", "0123456789ABCDEF"}, {"almost", "0123456789abcdeg"},
 		{"true", true}, {"false", false}, {"int", int64(math.MinInt64)}, {"uint", uint64(math.MaxUint64)}, {"float", -0.5}, {"inf", math.Inf(1)},
 		{"json", json.RawMessage(`{"a":1}`)}, {"none", nil}, {"", "\x00\xff"},

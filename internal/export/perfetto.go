@@ -66,6 +66,7 @@ func Perfetto(w io.Writer, p *profile.Profile, o Options) error {
 		epochs:    make([]uint32, p.Table.Methods()),
 		processes: map[*profile.Process]uint64{},
 		threads:   map[*profile.Thread]uint64{},
+		ties:      map[uint64]tie{},
 	}
 	tracks := o.tracks(p)
 	x.clocks(p.Meta.Start)
@@ -108,6 +109,8 @@ type perfettoWriter struct {
 	processes map[*profile.Process]uint64
 	threads   map[*profile.Thread]uint64 // tracks that were described
 	uuid      uint64
+	flows     uint64         // ids given to flows
+	ties      map[uint64]tie // by profile.Slice.FlowOut
 
 	// Of the sequence that is being written.
 	sequence uint64
@@ -415,9 +418,35 @@ func (x *perfettoWriter) annotate(s *profile.Slice) {
 		m := appendNumber(nil, 1, x.intern(x.keys, internKey, "tracefix.open"))
 		x.event = appendBytesField(x.event, eventAnnotation, appendNumber(m, 2, 1))
 	}
-	for _, id := range []uint64{s.FlowIn, s.FlowOut} {
-		if id != 0 {
-			x.event = protowire.AppendFixed64(protowire.AppendTag(x.event, eventFlow, protowire.Fixed64Type), id)
+	x.flow(s)
+}
+
+// A tie is a slice that caused others which are still to come.
+type tie struct {
+	next uint64 // id of the flow to the next of them
+	left int
+}
+
+// flow adds to x.event the flows of a slice. Perfetto draws slices of one flow as a chain, as if each
+// had caused the one behind it: a slice that caused several has a flow to each of them.
+func (x *perfettoWriter) flow(s *profile.Slice) {
+	add := func(id uint64) {
+		x.event = protowire.AppendFixed64(protowire.AppendTag(x.event, eventFlow, protowire.Fixed64Type), id)
+	}
+	if t, ok := x.ties[s.FlowIn]; ok && s.FlowIn != 0 {
+		add(t.next)
+		if t.next, t.left = t.next+1, t.left-1; t.left > 0 {
+			x.ties[s.FlowIn] = t
+		} else {
+			delete(x.ties, s.FlowIn)
+		}
+	}
+	if s.FlowOut != 0 {
+		t := tie{next: x.flows + 1, left: max(1, s.Ties)}
+		x.ties[s.FlowOut] = t
+		for range t.left {
+			x.flows++
+			add(x.flows)
 		}
 	}
 }

@@ -75,7 +75,8 @@ type perfettoTrace struct {
 	instants int
 	args     map[string]string // of slices, by "slice.key"
 	tracks   map[uint64]perfettoTrack
-	flows    map[uint64]int
+	flows    map[uint64]string // the newest slice of each
+	arrows   []string          // from a slice to one that it caused
 	deepest  int
 	realtime int64
 	samples  []perfettoSample
@@ -99,7 +100,7 @@ type perfettoTrack struct {
 // only counts as errors: state cleared before it is needed, ids interned before use,
 // tracks described before use, known clocks, slices that end.
 func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
-	tr := &perfettoTrace{args: map[string]string{}, tracks: map[uint64]perfettoTrack{}, flows: map[uint64]int{}}
+	tr := &perfettoTrace{args: map[string]string{}, tracks: map[uint64]perfettoTrack{}, flows: map[uint64]string{}}
 	type sequence struct {
 		valid  bool
 		tables map[protowire.Number]map[uint64]string
@@ -289,7 +290,10 @@ func readPerfetto(t testing.TB, b []byte) *perfettoTrace {
 				tr.args[name+"."+k] = fmt.Sprint(v.num, " ", v.v, " ", text(v.bytes))
 			case eventFlow:
 				require.Equal(t, protowire.Fixed64Type, a.typ)
-				tr.flows[a.v]++
+				if from, ok := tr.flows[a.v]; ok {
+					tr.arrows = append(tr.arrows, from+" -> "+name)
+				}
+				tr.flows[a.v] = name
 			}
 		}
 		switch kind.v {
@@ -358,7 +362,8 @@ func TestPerfettoExample(t *testing.T) {
 	assert.Contains(t, tr.args, "Shop.Run().tracefix")
 	assert.NotContains(t, tr.args, "Shop.Deep().tracefix")
 	assert.Contains(t, tr.args, "GC #2.tracefix.open")
-	assert.Equal(t, map[uint64]int{9: 2, 3: 1, 4: 1}, tr.flows)
+	assert.Equal(t, []string{"GC #1 -> mark"}, tr.arrows)
+	assert.Equal(t, map[uint64]string{1: "mark", 2: "GET /b"}, tr.flows)
 	requests := 0
 	for _, track := range tr.tracks {
 		if track.name == "Requests" {
@@ -374,6 +379,28 @@ func TestPerfettoExample(t *testing.T) {
 	tr = readPerfetto(t, out.Bytes())
 	assert.NotContains(t, tr.args, "Shop.Run().tracefix")
 	assert.Empty(t, tr.flows)
+}
+
+// TestPerfettoFlows: the slices of one flow are a chain to Perfetto, each caused by the one before, so that what
+// caused several begins a flow to each. What is not known to have a cause has none.
+func TestPerfettoFlows(t *testing.T) {
+	p := &profile.Profile{Table: profile.NewTable()}
+	p.Tracks = []*profile.Track{{Name: "Activities", Group: "activities", Slices: slicesOf(
+		profile.Slice{Start: 1, Dur: 5, Name: "job", FlowOut: 2, Ties: 3},
+		profile.Slice{Start: 2, Dur: 9, Name: "first", FlowIn: 2, FlowOut: 5, Ties: 2},
+		profile.Slice{Start: 3, Dur: 9, Name: "second", FlowIn: 2},
+		profile.Slice{Start: 4, Dur: 9, Name: "inner", FlowIn: 5},
+		profile.Slice{Start: 8, Dur: 9, Name: "third", FlowIn: 2},
+		profile.Slice{Start: 9, Dur: 9, Name: "last", FlowIn: 5},
+		profile.Slice{Start: 10, Dur: 1, Name: "untold", FlowOut: 9},
+		profile.Slice{Start: 11, Dur: 9, Name: "one", FlowIn: 9},
+		profile.Slice{Start: 12, Dur: 9, Name: "another", FlowIn: 9},
+		profile.Slice{Start: 13, Dur: 9, Name: "orphan", FlowIn: 11},
+		profile.Slice{Start: 14, Dur: 9, Name: "its sister", FlowIn: 11},
+	)}}
+	var out bytes.Buffer
+	require.NoError(t, Perfetto(&out, p, Options{}))
+	assert.Equal(t, []string{"job -> first", "job -> second", "first -> inner", "job -> third", "first -> last", "untold -> one"}, readPerfetto(t, out.Bytes()).arrows)
 }
 
 // TestPerfettoDepth: Perfetto takes the end of a slice that is too deep for that of

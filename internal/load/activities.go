@@ -169,6 +169,7 @@ type drawn struct {
 	next            int32  // the one that is drawn behind it in its process; 0: none
 	id              uint32 // that it is drawn with; 0: not known yet
 	flowIn, flowOut uint32
+	ties            int32 // how many have flowOut as their flowIn
 	owner           int32 // the first one with the id
 	below           int32 // the one around it, of the same id
 	top             int32 // of an owner: the innermost one that is open; 0: none
@@ -358,6 +359,7 @@ func (n *nester) place(row int32, s *drawn) {
 				parent.flowOut = uint32(row)
 			}
 			s.flowIn = parent.flowOut
+			parent.ties++
 		}
 	}
 	n.ids++
@@ -383,7 +385,7 @@ func (a *activities) slices(tree *activity.Rows, first int32, end int64) func(fu
 			x := &page[(row-1)%drawnAtOnce]
 			rows.Row(int(row-1), r)
 			args := s.Args[:0]
-			s = profile.Slice{Name: cmp.Or(r.Name, "activity"), Category: cmp.Or(r.Provider, "activities"), ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut)}
+			s = profile.Slice{Name: cmp.Or(r.Name, "activity"), Category: cmp.Or(r.Provider, "activities"), ID: uint64(x.id), FlowIn: uint64(x.flowIn), FlowOut: uint64(x.flowOut), Ties: int(x.ties)}
 			s.Start, s.Dur, s.Open, s.Instant = extent(r, end)
 			if p, ok := tree.Path(r); ok {
 				args = append(args, profile.Arg{Key: "path", Value: "//" + p.String()}) // as --activity takes it

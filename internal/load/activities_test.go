@@ -62,13 +62,25 @@ func TestActivitiesOnDisk(t *testing.T) {
 		a.arrange(1 << 20)
 		require.Len(t, a.tracks, 2)
 		for _, tr := range a.tracks {
-			last := int64(0)
+			last, most := int64(0), 0
+			ties := map[uint64]int{} // slices that are still to come, by the flow to them
 			for s := range tr.Slices {
+				if s.FlowIn != 0 {
+					ties[s.FlowIn]--
+				}
+				if s.FlowOut != 0 {
+					ties[s.FlowOut] = s.Ties
+				}
+				most = max(most, s.Ties)
 				require.GreaterOrEqual(t, s.Start, last)
 				last = s.Start
 				slices = append(slices, fmt.Sprintf("%+v", *s))
 			}
 			require.NoError(t, tr.Err())
+			for flow, n := range ties {
+				require.Zero(t, n, "flow %d", flow)
+			}
+			require.Greater(t, most, 1)
 		}
 		return slices
 	}
