@@ -28,11 +28,9 @@ func isSamples(b []byte) bool {
 }
 
 // isSample reports whether a line begins as one of a sample does: as we write it, or as a program has
-// that read it and wrote it again, with spaces and with its keys in another order.
+// that read it and wrote it again, with spaces and with its keys in another order. The keys are those of
+// the line itself: trace events may begin with the time, too, and have frames in their args.
 func isSample(l []byte) bool {
-	if bytes.HasPrefix(l, []byte(`{"ts":`)) && bytes.Contains(l, []byte(`,"tid":`)) && bytes.Contains(l, []byte(`,"frames":[`)) {
-		return true
-	}
 	if !bytes.Contains(l, []byte(`"frames"`)) {
 		return false
 	}
