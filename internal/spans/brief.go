@@ -1,6 +1,10 @@
 package spans
 
-import "github.com/tracefix/tracefix/chromium"
+import (
+	"hash/crc32"
+
+	"github.com/tracefix/tracefix/chromium"
+)
 
 // A brief is what is followed of an event: a quarter of the bytes, which matters where events go from one
 // processor to another.
@@ -10,8 +14,9 @@ type brief struct {
 	sub     uint32
 	thread  int32
 	name    int32
-	size    int32 // of Raw
-	lead    int32 // bytes of the separator before it
+	size    int32  // of Raw
+	alike   uint32 // equal of events that are the same but for what else a brief tells
+	lead    int32  // bytes of the separator before it
 	phase   byte
 	timed   bool // TS is valid
 	lasting bool // Dur is valid
@@ -37,4 +42,8 @@ func (b *brief) shorten(ev *chromium.Event) {
 	b.threads, b.named = ev.PID != nil && ev.TID != nil, ev.Name != nil
 	b.cat, b.sf = ev.Cat, ev.SF
 	b.whole = ev
+	// Begins and ends are many, and time goes on with them. Much else is alike in all but its id or args.
+	if b.alike = uint32(b.size); b.phase != 'B' && b.phase != 'E' {
+		b.alike = crc32.ChecksumIEEE(ev.Raw)
+	}
 }

@@ -25,13 +25,13 @@ type twice struct {
 type print struct {
 	ns           int64
 	thread, name int32
-	size         int32
+	alike        uint32
 	phase        byte
 }
 
 // hash is of the print of an event, below 1<<(printBits+tagBits).
 func (b *brief) hash() uint64 {
-	h := uint64(b.ns) ^ uint64(b.name)<<40 ^ uint64(b.thread)<<20 ^ uint64(b.size)<<8 ^ uint64(b.phase)
+	h := uint64(b.ns) ^ uint64(b.name)<<40 ^ uint64(b.thread)<<20 ^ uint64(b.alike)<<8 ^ uint64(b.phase)
 	return h * 0x9e3779b97f4a7c15 >> (64 - printBits - tagBits)
 }
 
@@ -64,7 +64,7 @@ func (w *twice) see(b *brief) *chromium.FormatError {
 	}
 	// Field by field: a processor that copies what was written just now in smaller parts waits for them.
 	now := &w.ring[w.n%printsKept]
-	now.ns, now.thread, now.name, now.size, now.phase, now.off = b.ns, b.thread, b.name, b.size, b.phase, b.off
+	now.ns, now.thread, now.name, now.alike, now.phase, now.off = b.ns, b.thread, b.name, b.alike, b.phase, b.off
 	hash := b.hash()
 	last, tag := &w.last[hash>>tagBits], uint32(hash&(1<<tagBits-1))
 	switch {

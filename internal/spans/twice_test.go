@@ -55,3 +55,33 @@ func TestTwice(t *testing.T) {
 		assert.Equal(t, whole.Facts.Samples, got.Facts.Samples, "%v", cut)
 	}
 }
+
+// TestAlikeIsNotTwice holds that events of the same times are not taken for a block that stands there twice
+// where they differ in what else they hold: flows from one moment to another, a span or a value for each of
+// several things.
+func TestAlikeIsNotTwice(t *testing.T) {
+	told := func(events []string) (told []string) {
+		_, err := Read(t.Context(), opener([]byte("["+strings.Join(events, ",")+"]")), &Options{Weighted: true, Warn: func(e *chromium.FormatError, _ int64) { told = append(told, e.Error()) }})
+		require.NoError(t, err)
+		return told
+	}
+	var flows, async, values, complete []string
+	for i := range 20 {
+		flows = append(flows,
+			fmt.Sprintf(`{"args":{},"cat":"toplevel","id":%d,"name":"Schedule","ph":"s","pid":1,"tid":1,"ts":155694}`, 3866+i),
+			fmt.Sprintf(`{"args":{},"bp":"e","cat":"toplevel","id":%d,"name":"Schedule","ph":"f","pid":1,"tid":1,"ts":169255}`, 3866+i))
+	}
+	for thing := range 4 {
+		for i := range 20 {
+			async = append(async, fmt.Sprintf(`{"cat":"latency","id2":{"local":"0x%d"},"name":"stage%d","ph":"%c","pid":1,"tid":1,"ts":%d}`, thing, i/2, "be"[i%2], i))
+			values = append(values, fmt.Sprintf(`{"name":"memory","ph":"C","pid":1,"ts":%d,"args":{"v%d":%d}}`, i, thing, i))
+			complete = append(complete, fmt.Sprintf(`{"name":"task","ph":"X","pid":1,"tid":1,"ts":%d,"dur":1,"args":{"worker":%d}}`, i, thing))
+		}
+	}
+	for _, events := range [][]string{flows, async, values, complete} {
+		assert.Empty(t, told(events), events[0])
+		doubled := told(append(events, events[len(events)-20:]...))
+		assert.Len(t, doubled, 1, events[0])
+		assert.Contains(t, doubled[0], "20 events that stand before come a second time")
+	}
+}
