@@ -10,7 +10,7 @@ import (
 // processor to another.
 type brief struct {
 	off     int64
-	ns, dur int64 // of TS and Dur, within limits
+	ns, dur int64 // of TS, and from there to the end, within limits
 	sub     uint32
 	thread  int32
 	name    int32
@@ -34,6 +34,9 @@ func (b *brief) shorten(ev *chromium.Event) {
 	// beyond what the loader of .NET traces takes for a time.
 	b.ns = min(max(ev.TS.NS, -1<<60), 1<<62)
 	b.dur = min(max(ev.Dur.NS, -1<<60), 1<<61)
+	if b.dur >= 0 && ev.TS.Sub+ev.Dur.Sub >= 1e9 {
+		b.dur++ // else a span may end behind the one that holds it, by what was rounded
+	}
 	b.sub = ev.TS.Sub
 	b.thread, b.name = ev.Thread, ev.NameID
 	b.size, b.lead = int32(len(ev.Raw)), int32(len(ev.Lead))

@@ -28,6 +28,8 @@ func TestWeighted(t *testing.T) {
 			[]string{"0:a:5", "5:a;b:5"}},
 		{"both kinds", `{"ph":"B","name":"a","ts":0},{"ph":"X","name":"x","ts":2,"dur":4},{"ph":"E","name":"a","ts":10}`,
 			[]string{"0:a:2", "2:a;x:4", "6:a:4"}},
+		{"an end that is rounded is that of the span around it", `{"ph":"X","name":"a","ts":1.0009,"dur":2.0009},{"ph":"X","name":"b","ts":1.5,"dur":1.5018}`,
+			[]string{"0:a:0", "0:a;b:1"}},
 		{"out of order", `{"ph":"E","name":"a","ts":20},{"ph":"B","name":"a","ts":10}`, []string{"0:a:10"}},
 		{"begin without end", `{"ph":"B","name":"a","ts":0},{"ph":"B","name":"b","ts":1},{"ph":"E","name":"a","ts":3}`, []string{"0:a:1", "1:a;b:2"}},
 		{"end without begin", `{"ph":"E","name":"z","ts":0},{"ph":"B","name":"a","ts":1},{"ph":"E","name":"q","ts":2},{"ph":"E","name":"a","ts":3}`, []string{"1:a:2"}},
@@ -43,6 +45,7 @@ func TestWeighted(t *testing.T) {
 				}
 			}
 			assert.Equal(t, c.want, got)
+			assert.Equal(t, strings.HasPrefix(c.name, "overlap"), tr.Facts.Crossing > 0)
 			assert.Equal(t, "["+c.in+"]", string(rewriteBytes(t, tr, false)))
 		})
 	}
