@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -96,6 +97,16 @@ func (f *Facts) Events() int64 {
 		n += c
 	}
 	return n
+}
+
+// noTrace returns an error of an array that has elements and none with the phase that all events have: it
+// is a list of something else. strange of its elements are no objects.
+func (f *Facts) noTrace(strange int64) error {
+	n := f.Events() + strange
+	if f.Form == chromium.FormObject || n == 0 || f.Events() > f.phases[0] {
+		return nil
+	}
+	return &chromium.FormatError{Where: "document", Err: fmt.Errorf("%w: a list of %d, of which none has the phase (ph) of an event", chromium.ErrNoTrace, n)}
 }
 
 // A NoSpan is a kind of events that are neither spans nor metadata.

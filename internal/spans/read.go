@@ -122,8 +122,12 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	d := &reading{Trace: t, sort: map[int32]bool{}, names: map[int32]string{}, procs: map[string]string{}}
 	mods := &modules{seed: maphash.MakeSeed(), byID: map[string]entry{}, index: map[string]int32{}, maxSF: -1}
 	var foreign *chromium.FormatError
+	strange := int64(0) // elements that are no objects
 	warn := func(fe *chromium.FormatError) {
 		t.clean = false
+		if errors.Is(fe.Err, chromium.ErrNotEvent) {
+			strange++
+		}
 		if errors.Is(fe.Err, chromium.ErrNoTrace) && !slices.Contains(t.src.Keys(), "traceEvents") {
 			foreign = fe
 			return
@@ -149,6 +153,9 @@ func Read(ctx context.Context, open func() (io.ReadCloser, error), o *Options) (
 	}
 	if foreign != nil { // whole JSON of another kind: there is nothing to save
 		return nil, fmt.Errorf("%w; give the file as the recorder wrote it", foreign)
+	}
+	if err := t.Facts.noTrace(strange); err != nil {
+		return nil, fmt.Errorf("%w; give the file as the recorder wrote it", err)
 	}
 	if len(d.sort) > 0 {
 		if err := d.sorted(ctx); err != nil {

@@ -70,3 +70,20 @@ func TestDamageHasATime(t *testing.T) {
 		assert.Equal(t, []int64{want}, told, text)
 	}
 }
+
+// TestNoTrace holds that a list of something else is no trace, and that one with an event, or a cut one whose
+// first element is not whole, is.
+func TestNoTrace(t *testing.T) {
+	for text, trace := range map[string]bool{
+		`[]`: true, `[{"id":1,"name":"a"`: true, `{"traceEvents":[{"id":1}]}`: true,
+		`[{"id":1},{"name":"a","ph":"X","ts":1,"dur":1,"pid":1,"tid":1}]`: true,
+		`[{"id":1,"name":"a"},{"id":2}]`:                                  false, `[{"id":1},` + "\n": false, `[1,2]`: false, `[null]`: false, `["a",{"id":1}]`: false,
+	} {
+		_, err := Read(t.Context(), opener([]byte(text)), nil)
+		if trace {
+			assert.NoError(t, err, text)
+		} else {
+			assert.ErrorIs(t, err, chromium.ErrNoTrace, text)
+		}
+	}
+}
