@@ -116,3 +116,16 @@ func TestTextualIDs(t *testing.T) {
 		"stream 7 ": "python3.10", "thread 1670242 (python3.10)": "python3.10",
 	}, names)
 }
+
+// Numbers that are written as floats are numbers, and those that are no int64 are names, as texts are.
+func TestOddIDs(t *testing.T) {
+	var in []string
+	for _, ids := range []string{`"pid":1.0,"tid":2.0`, `"pid":1e1,"tid":-3`, `"pid":1,"tid":18446744073709551615`, `"pid":1,"tid":13838446744073709551`, `"pid":9007199254740993.0,"tid":1.5`, `"pid":null,"tid":""`} {
+		in = append(in, `{"ph":"X","name":"a","ts":1,"dur":1,`+ids+`}`)
+	}
+	var got []string
+	for _, th := range readBytes(t, []byte("["+strings.Join(in, ",")+"]"), &Options{Weighted: true}).Profile.Threads {
+		got = append(got, fmt.Sprintf("%d %q %d %q", th.Process.PID, th.Process.Name, th.TID, th.Name))
+	}
+	assert.ElementsMatch(t, []string{`1 "" 2 ""`, `10 "" -3 ""`, `1 "" 0 "18446744073709551615"`, `1 "" 0 "13838446744073709551"`, `0 "9007199254740993.0" 0 "1.5"`, `0 "" 0 ""`}, got)
+}

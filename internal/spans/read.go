@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -775,22 +776,37 @@ func (d *reading) threadName(l *lane, th chromium.Thread) string {
 	return ""
 }
 
-// number reads a pid or tid; anything but a number is 0.
-func number(raw string) int64 {
-	n, err := strconv.ParseInt(strings.Trim(raw, `"`), 10, 64)
-	if err != nil {
-		return 0
+// integer reads a pid or tid; ok is false of anything but a whole number. Where all numbers are floats, as in
+// Lua, it is written as one.
+func integer(raw string) (n int64, ok bool) {
+	raw = strings.Trim(raw, `"`)
+	if n, err := strconv.ParseInt(raw, 10, 64); err == nil {
+		return n, true
 	}
+	const exact = 1 << 53
+	f, err := strconv.ParseFloat(raw, 64)
+	if err != nil || f != math.Trunc(f) || math.Abs(f) >= exact {
+		return 0, false
+	}
+	return int64(f), true
+}
+
+// number reads a pid or tid; anything but a whole number is 0.
+func number(raw string) int64 {
+	n, _ := integer(raw)
 	return n
 }
 
-// textual returns a pid or tid that is a text, which some writers give in place of a number, else "".
+// textual returns a pid or tid that a number does not tell, else "": a text, which some writers give in its
+// place, and what is no int64, as hashes of threads are.
 func textual(raw string) string {
-	_, err := strconv.ParseInt(strings.Trim(raw, `"`), 10, 64)
-	if err == nil || !strings.HasPrefix(raw, `"`) {
+	switch _, ok := integer(raw); {
+	case ok || raw == "" || raw == "null":
 		return ""
+	case raw[0] == '"':
+		return chromium.Unquote([]byte(raw[1 : len(raw)-1]))
 	}
-	return chromium.Unquote([]byte(raw[1 : len(raw)-1]))
+	return raw
 }
 
 // process finds the process of a lane: the synthetic root tells it, as
