@@ -400,21 +400,20 @@ func (f *Facts) byKeys() string {
 	return ""
 }
 
-// byCategories tells Chrome and Node.js apart, whose categories are alike.
+// byCategories tells Chrome and Node.js apart, whose categories are alike: both have those of V8.
 func (f *Facts) byCategories() string {
-	node := false
+	node, chrome := false, false
 	for c := range f.cats {
-		if strings.HasPrefix(c, "node,") || strings.HasPrefix(c, "node.") {
-			node = true
-		}
-		if strings.Contains(c, "toplevel") || strings.Contains(c, "devtools.timeline") || strings.Contains(c, "disabled-by-default-") {
+		if strings.Contains(c, "toplevel") {
 			return "Chrome"
 		}
+		node = node || strings.HasPrefix(c, "node,") || strings.HasPrefix(c, "node.")
+		chrome = chrome || strings.Contains(c, "devtools.timeline") || strings.Contains(c, "disabled-by-default-")
 	}
 	switch {
 	case node:
 		return "Node.js"
-	case f.names["trace_buffer_overflowed"] > 0 || f.names["IsTimeTicksHighResolution"] > 0 || f.names["num_cpus"] > 0 && f.cats["__metadata"] > 0:
+	case chrome || f.names["trace_buffer_overflowed"] > 0 || f.names["IsTimeTicksHighResolution"] > 0 || f.names["num_cpus"] > 0 && f.cats["__metadata"] > 0:
 		return "Chrome"
 	}
 	return ""

@@ -129,3 +129,15 @@ func TestOddIDs(t *testing.T) {
 	}
 	assert.ElementsMatch(t, []string{`1 "" 2 ""`, `10 "" -3 ""`, `1 "" 0 "18446744073709551615"`, `1 "" 0 "13838446744073709551"`, `0 "9007199254740993.0" 0 "1.5"`, `0 "" 0 ""`}, got)
 }
+
+// Node.js records what V8 has in Chrome, too.
+func TestProducerByCategories(t *testing.T) {
+	const v8 = `{"ph":"P","name":"Profile","cat":"disabled-by-default-v8.cpu_profiler","ts":1,"pid":1,"tid":1,"id":1},{"ph":"X","name":"V8.GC","cat":"devtools.timeline,v8","ts":1,"dur":1,"pid":1,"tid":1}`
+	for events, want := range map[string]string{
+		v8: "Chrome",
+		v8 + `,{"ph":"b","name":"Environment","cat":"node,node.environment","ts":1,"pid":1,"tid":1,"id":1}`:                                                                             "Node.js",
+		v8 + `,{"ph":"b","name":"Environment","cat":"node,node.environment","ts":1,"pid":1,"tid":1,"id":1},{"ph":"X","name":"RunTask","cat":"toplevel","ts":1,"dur":1,"pid":1,"tid":1}`: "Chrome",
+	} {
+		assert.Equal(t, want, readBytes(t, []byte("["+events+"]"), nil).Facts.Producer)
+	}
+}
