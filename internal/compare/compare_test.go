@@ -802,6 +802,7 @@ func TestErrors(t *testing.T) {
 			var out bytes.Buffer
 			require.NoError(t, r.Text(&out, 0, 0))
 			assert.Equal(t, tt.verdict == Unclear, strings.HasPrefix(out.String(), "Nothing moved"), out.String())
+			assert.NotContains(t, out.String(), "(95 %: new)", "what is new has no interval")
 			assert.Equal(t, tt.verdict == Unclear, r.Summary() == "nothing moved beyond noise")
 			assert.Equal(t, r.Errors[0].Before+r.Errors[0].After > 0, strings.Contains(out.String(), "Requests with errors, %"))
 			if tt.gate == "" {

@@ -53,8 +53,13 @@ func (f *Figure) change() string {
 	return percent(f.Change)
 }
 
-// Told is the change with its interval.
-func (f *Figure) Told() string { return f.change() + " (95 %: " + f.interval() + ")" }
+// Told is the change with its interval, if there is one: what is new has none.
+func (f *Figure) Told() string {
+	if f.Before == 0 {
+		return f.change()
+	}
+	return f.change() + " (95 %: " + f.interval() + ")"
+}
 
 func (f *Figure) word() string {
 	word := map[string]string{More: "more", Less: "less", Unclear: "can't tell"}[f.Verdict]
@@ -150,7 +155,7 @@ func (r *Result) verdict() (v []string) {
 	for i := range r.Methods {
 		if m := &r.Methods[i]; m.Self.Moved() {
 			if moved++; moved <= 3 {
-				line := fmt.Sprintf("%s: %s -> %s %s %s, %s (95 %%: %s)", m.Method, number(m.Self.Before), number(m.Self.After), unit, of, m.Self.change(), m.Self.interval())
+				line := fmt.Sprintf("%s: %s -> %s %s %s, %s", m.Method, number(m.Self.Before), number(m.Self.After), unit, of, m.Self.Told())
 				if len(m.Routes) > 0 && m.Routes[0].Moved() {
 					t := &m.Routes[0]
 					line += fmt.Sprintf("; in %s %s -> %s ms, %s", t.Route, number(t.Before), number(t.After), t.change())
@@ -178,7 +183,7 @@ func (r *Result) verdict() (v []string) {
 		for i := range l.list {
 			if x := &l.list[i]; x.Moved() {
 				if n++; n <= 2 {
-					v = append(v, fmt.Sprintf("%s: %s -> %s %s, %s (95 %%: %s).", x.Name, l.form(x.Before), l.form(x.After), l.what, x.change(), x.interval()))
+					v = append(v, fmt.Sprintf("%s: %s -> %s %s, %s.", x.Name, l.form(x.Before), l.form(x.After), l.what, x.Told()))
 				}
 			}
 		}
