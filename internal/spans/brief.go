@@ -1,6 +1,7 @@
 package spans
 
 import (
+	"bytes"
 	"hash/crc32"
 
 	"github.com/tracefix/tracefix/chromium"
@@ -23,6 +24,7 @@ type brief struct {
 	endless bool // there is no Dur
 	threads bool // it has pid and tid
 	named   bool
+	empty   bool // it is {}, as the first event of some C++ profilers and the last one of Unity
 	cat, sf []byte
 	whole   *chromium.Event // see parsed.keep; nil of most that were read on another goroutine
 }
@@ -43,6 +45,7 @@ func (b *brief) shorten(ev *chromium.Event) {
 	b.phase, b.timed, b.lasting = ev.Phase, ev.TS.Valid, ev.Dur.Valid
 	b.endless = !b.lasting && (ev.Dur.Text == nil || string(ev.Dur.Text) == "null")
 	b.threads, b.named = ev.PID != nil && ev.TID != nil, ev.Name != nil
+	b.empty = ev.Phase == 0 && len(bytes.TrimSpace(ev.Raw[1:len(ev.Raw)-1])) == 0
 	b.cat, b.sf = ev.Cat, ev.SF
 	b.whole = ev
 	// Begins and ends are many, and time goes on with them. Much else is alike in all but its id or args.

@@ -53,6 +53,7 @@ type Facts struct {
 	Threads []ThreadFacts
 
 	phases   [256]int64
+	empty    int64        // events that hold nothing
 	byThread []seenThread // by chromium.Event.Thread
 	timed    bool         // an event had a time
 	earliest int64        // ns: of all events that had one
@@ -103,7 +104,7 @@ func (f *Facts) Events() int64 {
 // is a list of something else. strange of its elements are no objects.
 func (f *Facts) noTrace(strange int64) error {
 	n := f.Events() + strange
-	if f.Form == chromium.FormObject || n == 0 || f.Events() > f.phases[0] {
+	if f.Form == chromium.FormObject || n == f.empty || f.Events() > f.phases[0] {
 		return nil
 	}
 	return &chromium.FormatError{Where: "document", Err: fmt.Errorf("%w: a list of %d, of which none has the phase (ph) of an event", chromium.ErrNoTrace, n)}
@@ -127,7 +128,7 @@ var noSpans = []struct{ phases, one, many string }{
 
 // NoSpans tells how many events there are of each kind that a profile does not hold.
 func (f *Facts) NoSpans() (list []NoSpan) {
-	others := f.Events()
+	others := f.Events() - f.empty
 	for _, ph := range "BEXM" {
 		others -= f.phases[ph]
 	}
@@ -166,6 +167,9 @@ func (f *Facts) thread(id int32) *seenThread {
 // see counts an event.
 func (f *Facts) see(b *brief) {
 	f.phases[b.phase]++
+	if b.empty {
+		f.empty++
+	}
 	t := f.thread(b.thread)
 	t.events++
 	if !b.timed || b.phase == 'M' {

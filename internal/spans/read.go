@@ -381,7 +381,9 @@ func (d *reading) require(b *brief) {
 	case 'M', 'c', 'N', 'D', 'O', 'v', 'V', '(', ')', '=', 'R':
 		return
 	case 0:
-		err = errNoPhase
+		if !b.empty { // nothing is lost with it, and its writer put it there to have a comma before each other one
+			err = errNoPhase
+		}
 	case 'B', 'E', 'X':
 		has := [2]bool{b.threads, b.named || b.phase == 'E'}
 		if !d.required {

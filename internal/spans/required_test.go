@@ -19,12 +19,15 @@ func TestRequiredFields(t *testing.T) {
 	const good = `{"name":"a","ph":"X","ts":1,"dur":1,"pid":1,"tid":1}`
 	for event, want := range map[string]error{
 		good: nil,
-		`{"name":"a","ts":1,"dur":1,"pid":1,"tid":1}`:                             errNoPhase,
-		`{"name":"a","ph":"B","pid":1,"tid":1}`:                                   errNoTime,
-		`{"name":"a","ph":"i","pid":1,"tid":1}`:                                   errNoTime,
-		`{"name":"a","ph":"B","ts":1,"pid":1}`:                                    errNoThread,
-		`{"ph":"B","ts":1,"pid":1,"tid":1}`:                                       errNoName,
-		`{"ph":"E","ts":1,"pid":1,"tid":1}`:                                       nil,
+		`{"name":"a","ts":1,"dur":1,"pid":1,"tid":1}`: errNoPhase,
+		`{}`:                                    nil,
+		`{ }`:                                   nil,
+		`{"":1}`:                                errNoPhase,
+		`{"name":"a","ph":"B","pid":1,"tid":1}`: errNoTime,
+		`{"name":"a","ph":"i","pid":1,"tid":1}`: errNoTime,
+		`{"name":"a","ph":"B","ts":1,"pid":1}`:  errNoThread,
+		`{"ph":"B","ts":1,"pid":1,"tid":1}`:     errNoName,
+		`{"ph":"E","ts":1,"pid":1,"tid":1}`:     nil,
 		`{"name":"a","ph":"X","ts":1,"dur":-1,"pid":1,"tid":1}`:                   errBackward,
 		`{"name":"a","ph":"X","ts":1,"pid":1,"tid":1}`:                            nil, // Chromium writes spans so that had not ended
 		`{"name":"a","ph":"X","ts":1,"dur":null,"pid":1,"tid":1}`:                 nil,
@@ -75,7 +78,7 @@ func TestDamageHasATime(t *testing.T) {
 // first element is not whole, is.
 func TestNoTrace(t *testing.T) {
 	for text, trace := range map[string]bool{
-		`[]`: true, `[{"id":1,"name":"a"`: true, `{"traceEvents":[{"id":1}]}`: true,
+		`[]`: true, `[{}]`: true, `[{"id":1,"name":"a"`: true, `{"traceEvents":[{"id":1}]}`: true,
 		`[{"id":1},{"name":"a","ph":"X","ts":1,"dur":1,"pid":1,"tid":1}]`: true,
 		`[{"id":1,"name":"a"},{"id":2}]`:                                  false, `[{"id":1},` + "\n": false, `[1,2]`: false, `[null]`: false, `["a",{"id":1}]`: false,
 	} {
