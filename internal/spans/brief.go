@@ -45,7 +45,7 @@ func (b *brief) shorten(ev *chromium.Event) {
 	b.phase, b.timed, b.lasting = ev.Phase, ev.TS.Valid, ev.Dur.Valid
 	b.endless = !b.lasting && (ev.Dur.Text == nil || string(ev.Dur.Text) == "null")
 	b.threads, b.named = ev.PID != nil && ev.TID != nil, ev.Name != nil
-	b.empty = ev.Phase == 0 && len(bytes.TrimSpace(ev.Raw[1:len(ev.Raw)-1])) == 0
+	b.empty = ev.Phase == 0 && len(bytes.Trim(ev.Raw, "{} \t\r\n")) == 0
 	b.cat, b.sf = ev.Cat, ev.SF
 	b.whole = ev
 	// Begins and ends are many, and time goes on with them. Much else is alike in all but its id or args.
