@@ -125,7 +125,7 @@ func cutNote(cut int, thing string) []string {
 	if cut == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s at an edge of the time chosen: sums hold the part inside; means, percentiles and the longest are of whole ones.", count(cut, thing))}
+	return []string{fmt.Sprintf("%s at an edge of the time chosen: sums of time hold the part inside; counts, sizes, means, percentiles and the longest are of whole ones.", count(cut, thing))}
 }
 
 func (c *Context) frames(stack uint32) []string {

@@ -381,7 +381,7 @@ func TestSumsAreOfTheTime(t *testing.T) {
 
 			middle := statsOf(t, of(interval.Interval{From: nanos(cut - longest/4), To: nanos(cut + longest/4)}))
 			assert.GreaterOrEqual(t, middle[keys.sum], longest/2-1e-3)
-			const note = "sums hold the part inside"
+			const note = "sums of time hold the part inside; counts, sizes"
 			assert.NotContains(t, writeRuntime(t, of(interval.Interval{}), "text", 0), note)
 			assert.Contains(t, writeRuntime(t, of(interval.Interval{To: nanos(cut)}), "text", 0), note)
 			if name == "gc" {
