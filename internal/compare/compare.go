@@ -42,7 +42,8 @@ type Result struct {
 	// that of the other one did.
 	untyped string
 	// untold is that of the one whose file does not tell of samples whether they waited, if the other one does.
-	untold string
+	untold  string
+	doubted bool // totals moved, and lost methods may be all of it
 	// mix are the shares of the routes in all requests, percent, that moved far: by most first.
 	mix  []Named
 	bare bool // neither trace holds anything to compare
@@ -90,7 +91,7 @@ func Traces(before, after *Trace) *Result {
 		sigma = math.Hypot(sigma, math.Sqrt(a.rest.variance(before.nanos())+b.rest.variance(after.nanos())))
 	}
 	r.CPU = Judge(a.all/unitsA/1e6, b.all/unitsB/1e6, sigma/1e6, 3)
-	r.Methods = methods(a, b, r.PerRequest)
+	r.Methods, r.doubted = methods(a, b, r.PerRequest)
 	r.Types = values(before, after, "alloc", unitsA, unitsB)
 	r.Exceptions = values(before, after, "exceptions", unitsA, unitsB)
 	r.few = map[string][]string{}

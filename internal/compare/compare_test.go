@@ -280,16 +280,20 @@ func TestIntervalsArePossible(t *testing.T) {
 		change, interval string
 	}{
 		{Figure{Before: 1, After: 1.2, Change: 20, Low: 5, High: 35}, "+20 %", "+5 to +35 %"},
-		{Figure{Before: 1, After: 6, Change: 500, Low: -200, High: 1200}, "+500 %", "-100 to > +999 %"},
+		{Figure{Before: 1, After: 6, Change: 500, Low: -100, High: 1200}, "+500 %", "-100 to > +999 %"},
 		{Figure{Before: 1, After: 11, Change: 1000, Low: 999, High: 1001}, "> +999 %", "+999 to > +999 %"},
 		{Figure{Before: 1, After: 40, Change: 3900, Low: 2592, High: 5208}, "> +999 %", "> +999 %"},
 		{Figure{After: 40}, "new", "new"},
-		{Figure{Before: 40, Change: -100, Low: -110, High: -90}, "gone", "-100 to -90 %"},
+		{Figure{Before: 40, Change: -100, Low: -100, High: -90}, "gone", "-100 to -90 %"},
 	}
 	for _, tt := range tests {
 		assert.Equal(t, tt.change, tt.f.change())
 		assert.Equal(t, tt.interval, tt.f.interval())
 	}
+	f := Judge(1, 6, 5, 3)
+	assert.Equal(t, -100.0, f.Low, "in JSON, too")
+	f = Judge(-1, -6, 5, 3) // a counter
+	assert.Less(t, f.Low, -100.0)
 }
 
 // TestUnitsOfCollections: their pause is a time, the rest are numbers.

@@ -22,6 +22,7 @@ type costs struct {
 	all    float64        // ns on a CPU, without waiting
 	told   float64        // of all, of which the request is known
 	rest   bursts         // of the others
+	lost   lost           // what stacks hide of the methods that were asked for
 	route  numbers        // by request: 1 + the number of what it asks for; 0: it is not ours
 	whose  numbers        // by activity: the request it is for; 0: none of ours
 	count  map[string]int // requests by route
@@ -161,10 +162,11 @@ func newCosts(t *Trace, n *names) *costs {
 	}
 	c.route.done()
 	c.findWhose()
-	open := openStack{c: c, whole: t.nanos()}
+	open, in := openStack{c: c, whole: t.nanos()}, gaps{trace: t}
 	c.each(func(leaf int, th *profile.Thread, st *profile.Stretch, request int) {
 		ns := float64(st.Nanos())
 		c.all += ns
+		c.lost.there = c.lost.there || in.recorded(th, st) > 0
 		s := c.self.add(leaf)
 		s.time += ns
 		s.squares += ns * ns
@@ -385,6 +387,9 @@ func Judge(before, after, sigma, critical float64) Figure {
 	size := math.Abs(before) // a counter may be less than nothing
 	if size > 0 {
 		f.Change, f.Low, f.High = 100*d/size, 100*(d-1.96*sigma)/size, 100*(d+1.96*sigma)/size
+		if before > 0 && after >= 0 { // it cannot fall by more than all
+			f.Low = max(-100, f.Low)
+		}
 	}
 	if math.Abs(f.z) >= critical && math.Abs(d) >= smallest*size {
 		f.Verdict = More
@@ -483,7 +488,8 @@ type Method struct {
 const minRequests = 8
 
 // methods compares all methods that cost enough.
-func methods(a, b *costs, perRequest bool) []Method {
+// Of doubted ones lost methods may be all that moved.
+func methods(a, b *costs, perRequest bool) (list []Method, doubted bool) {
 	wanted := map[int]bool{}
 	for _, c := range []*costs{a, b} {
 		for m, s := range c.total {
@@ -505,12 +511,20 @@ func methods(a, b *costs, perRequest bool) []Method {
 		b.byRequest(wanted)
 		tests *= max(1, len(routes))
 	}
+	a.findLost(wanted)
+	b.findLost(wanted)
+	a.findFar(wanted, &b.lost)
+	b.findFar(wanted, &a.lost)
 	limit := Critical(tests)
-	var list []Method
 	for m := range wanted {
 		row := Method{Method: a.names.list[m]}
-		row.Self, row.Routes = compareOne(a, b, a.self.of(m), b.self.of(m), routes, perRequest, limit)
-		row.Total, row.RoutesT = compareOne(a, b, a.total.of(m), b.total.of(m), routes, perRequest, limit)
+		row.Self, row.Routes, _ = compareOne(a, b, a.self.of(m), b.self.of(m), -1, routes, perRequest, limit)
+		hidden, doubt := m, false
+		if row.Self.Moved() { // which is seen on any stack
+			hidden = -1
+		}
+		row.Total, row.RoutesT, doubt = compareOne(a, b, a.total.of(m), b.total.of(m), hidden, routes, perRequest, limit)
+		doubted = doubted || doubt
 		for i, c := range []*costs{a, b} {
 			if s := c.total.of(m); s != nil {
 				row.Samples[i] = s.samples
@@ -524,7 +538,7 @@ func methods(a, b *costs, perRequest bool) []Method {
 	text.SortRows(list, func(x, y *Method) int {
 		return cmp.Or(cmp.Compare(math.Abs(y.Self.After-y.Self.Before), math.Abs(x.Self.After-x.Self.Before)), cmp.Compare(y.Self.After, x.Self.After), cmp.Compare(x.Method, y.Method))
 	})
-	return list
+	return list, doubted
 }
 
 // explain takes back the verdict on totals that no method's own cost explains. Which frames
@@ -542,8 +556,10 @@ func explain(list []Method) {
 	}
 }
 
-// compareOne judges one sum: per request by its routes, else as a total.
-func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit float64) (Figure, []Route) {
+// compareOne judges one sum: per request by its routes, else as a total. It is that of the method
+// hidden with what it calls, of which stacks may hide a part, unless that is -1. doubted says that
+// what they hide may be all that moved.
+func compareOne(a, b *costs, x, y *sum, hidden int, routes []string, perRequest bool, limit float64) (f Figure, list []Route, doubted bool) {
 	if x == nil {
 		x = &sum{}
 	}
@@ -552,12 +568,16 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 	}
 	if !perRequest {
 		sigma := math.Hypot(totalNoise(x, a.all), totalNoise(y, b.all))
-		return Judge(x.time/1e6, y.time/1e6, sigma/1e6, limit), nil
+		f = Judge(x.time/1e6, y.time/1e6, sigma/1e6, limit)
+		if hidden >= 0 {
+			before, after := hides(a, b, hidden, "", 1, 1)
+			doubted = f.doubt(before, after, sigma/1e6, limit)
+		}
+		return f, nil, doubted
 	}
 	na, nb := float64(a.trace.Requests.Len()), float64(b.trace.Requests.Len())
 	// The cost of an average request, by all samples; its noise is that of the routes.
 	var variance, toldA, toldB float64
-	var list []Route
 	verdict, z := Unclear, 0.0
 	meansA, meansB := a.routeMeans(x), b.routeMeans(y)
 	for _, r := range routes {
@@ -569,6 +589,10 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 		toldA += share * ma.value
 		toldB += share * mb.value
 		f := Judge(ma.value/1e6, mb.value/1e6, sigma/1e6, limit)
+		if hidden >= 0 {
+			before, after := hides(a, b, hidden, r, float64(a.count[r]), float64(b.count[r]))
+			doubted = f.doubt(before, after, sigma/1e6, limit) || doubted
+		}
 		if f.Before > 0 || f.After > 0 {
 			list = append(list, Route{r, f})
 		}
@@ -590,14 +614,26 @@ func compareOne(a, b *costs, x, y *sum, routes []string, perRequest bool, limit 
 	if y.time > 0 {
 		variance += y.squares / (nb * nb)
 	}
-	f := Judge(x.time/na/1e6, y.time/nb/1e6, math.Sqrt(variance)/1e6, limit)
-	d := f.After - f.Before
+	f = Judge(x.time/na/1e6, y.time/nb/1e6, math.Sqrt(variance)/1e6, limit)
+	d, more := f.After-f.Before, 0.0
+	if hidden >= 0 {
+		before, after := hides(a, b, hidden, "", na, nb)
+		more = after - before
+		doubted = f.doubt(before, after, math.Sqrt(variance)/1e6, limit) || doubted
+	}
 	// What moved in one route moved on the whole, unless other routes may have made up for it.
-	if verdict != Unclear && (verdict == More) == (d > 0) && math.Abs(d) >= max(smallest*f.Before, 1.64*math.Sqrt(variance)/1e6) {
-		f.Verdict, f.z = verdict, z
+	enough := func(d float64) bool {
+		return (verdict == More) == (d > 0) && math.Abs(d) >= max(smallest*f.Before, 1.64*math.Sqrt(variance)/1e6)
+	}
+	if verdict != Unclear && enough(d) {
+		if enough(d + more) {
+			f.Verdict, f.z = verdict, z
+		} else {
+			doubted = true
+		}
 	}
 	text.SortRows(list, func(p, q *Route) int { return cmp.Compare(math.Abs(q.z), math.Abs(p.z)) })
-	return f, list
+	return f, list, doubted
 }
 
 // totalNoise is the standard error of a total: samples are counts, and those of one thread

@@ -3,8 +3,10 @@ package compare
 import (
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -251,6 +253,91 @@ func TestMovedOnTheWhole(t *testing.T) {
 	assert.Regexp(t, `^All methods together: 1[0-9]+ -> 1[0-9]+ ms of CPU time in all, \+41 % \(95 %: `, r.verdict()[0])
 }
 
+// phases makes the trace of a program that runs 75 small methods below App.Old and 75 below App.New.
+func phases(seed uint64, old, fresh int) *Trace {
+	work := map[string]int{}
+	for i := range 75 {
+		work[fmt.Sprintf("Old%d", i)], work[fmt.Sprintf("New%d", i)] = old, fresh
+	}
+	tr := batch(seed, work, false)
+	t := tr.Profile.Table
+	callers := map[string]profile.FrameID{}
+	for _, name := range []string{"Old", "New"} {
+		callers[name] = t.AddFrame(profile.Frame{Method: t.AddMethod(profile.Method{Module: "App", Name: "App." + name + "()"})})
+	}
+	tr.Profile.Threads[0].Samples.Change(func(s *profile.Sample) bool {
+		f := t.Frame(s.Stack)
+		s.Stack = t.Push(t.Push(t.Parent(s.Stack), callers[t.MethodOf(f).Name[:3]]), f)
+		return true
+	})
+	return tr
+}
+
+// TestOnlyTotalsMoved: a method that moved with the many small ones that it calls is told first, and not
+// that nothing moved.
+func TestOnlyTotalsMoved(t *testing.T) {
+	r := Traces(phases(1, 12, 8), phases(2, 8, 12))
+	require.Equal(t, Unclear, r.CPU.Verdict)
+	for i := range r.Methods {
+		require.False(t, r.Methods[i].Self.Moved())
+	}
+	assert.Regexp(t, `^App!App\.(Old|New)\(\) with what it calls: [0-9.]+ -> [0-9.]+ ms of CPU time in all, [-+][0-9]+ % \(95 %: .*\); so did 1 more\. No method moved by itself\.$`, r.verdict()[0])
+	assert.NotContains(t, strings.Join(r.verdict(), "\n"), "othing moved")
+	assert.Equal(t, "2 moved beyond noise", r.Summary())
+}
+
+// TestLostMethods: where the outer methods of one trace are lost, they did not become cheaper. What the
+// others show is told nevertheless.
+func TestLostMethods(t *testing.T) {
+	work := map[string]int{}
+	for i := range 100 {
+		work[fmt.Sprintf("App.M%d()", i)] = 10
+	}
+	total := func(r *Result) *Figure {
+		for i := range r.Methods {
+			if r.Methods[i].Method == "App!App.Main()" {
+				return &r.Methods[i].Total
+			}
+		}
+		return nil
+	}
+	// cut takes the outer method from each so many samples.
+	cut := func(tr *Trace, each int, told bool) *Trace {
+		t, th, n := tr.Profile.Table, tr.Profile.Threads[0], 0
+		bridge := t.Push(0, t.AddFrame(profile.Frame{Method: t.AddMethod(profile.Method{Name: profile.Bridge, Kind: profile.Synthetic})}))
+		th.Samples.Change(func(s *profile.Sample) bool {
+			if n++; n%each != 0 {
+				return false
+			}
+			s.Stack = t.Push(bridge, t.Frame(s.Stack))
+			if told {
+				s.Cut = profile.CutDepth
+			}
+			return true
+		})
+		return tr
+	}
+	const says = "The outer methods of stacks are lost, for "
+	for _, each := range []int{1, 2} {
+		for _, r := range []*Result{Traces(batch(1, work, false), cut(batch(2, work, false), each, true)), Traces(cut(batch(2, work, false), each, true), batch(1, work, false))} {
+			assert.Equal(t, Unclear, total(r).Verdict, "each %d", each)
+			assert.Contains(t, strings.Join(r.verdict(), "\n"), says)
+			assert.Equal(t, "nothing moved beyond noise", r.Summary())
+		}
+	}
+	r := Traces(batch(1, work, false), cut(batch(2, work, false), 2, false)) // whole stacks that begin elsewhere
+	assert.Equal(t, Less, total(r).Verdict)
+	r = Traces(cut(batch(1, work, false), 8, true), cut(batch(2, work, false), 8, true))
+	assert.Equal(t, Unclear, total(r).Verdict)
+	assert.NotContains(t, strings.Join(r.verdict(), "\n"), says, "alike on both sides")
+	slower := map[string]int{}
+	for name := range work {
+		slower[name] = 20
+	}
+	r = Traces(cut(batch(1, work, false), 8, true), cut(batch(2, slower, false), 8, true))
+	assert.Equal(t, More, total(r).Verdict, "by more than is hidden")
+}
+
 // mixed serves cheap requests of 2 ms and dear ones of 10, so many of each ten.
 func mixed(dear int) *Trace {
 	table := profile.NewTable()
@@ -281,6 +368,36 @@ func mixed(dear int) *Trace {
 	return tr
 }
 
+// TestLostMethodsByRoute: nor did they for the requests of a route.
+func TestLostMethodsByRoute(t *testing.T) {
+	outer := func(tr *Trace, cut bool) *Trace {
+		t, th := tr.Profile.Table, tr.Profile.Threads[0]
+		top := t.Push(0, t.AddFrame(profile.Frame{Method: t.AddMethod(profile.Method{Module: "App", Name: "App.Pool()"})}))
+		lost := t.Push(0, t.AddFrame(profile.Frame{Method: t.AddMethod(profile.Method{Name: profile.Bridge, Kind: profile.Synthetic})}))
+		n := 0
+		th.Samples.Change(func(s *profile.Sample) bool {
+			below := top
+			if n++; cut && n%10 > 3 {
+				below, s.Cut = lost, profile.CutDepth
+			}
+			s.Stack = t.Push(below, t.Frame(s.Stack))
+			return true
+		})
+		return tr
+	}
+	for _, r := range []*Result{Traces(outer(mixed(5), false), outer(mixed(5), true)), Traces(outer(mixed(5), true), outer(mixed(5), false))} {
+		require.True(t, r.PerRequest)
+		i := slices.IndexFunc(r.Methods, func(m Method) bool { return m.Method == "App!App.Pool()" })
+		require.GreaterOrEqual(t, i, 0)
+		m := &r.Methods[i]
+		require.Len(t, m.RoutesT, 2)
+		for _, f := range append(m.RoutesT, Route{Figure: m.Total}) {
+			assert.Greater(t, math.Abs(f.Change), 30.0)
+			assert.Equal(t, Unclear, f.Verdict, f.Route)
+		}
+	}
+}
+
 // TestOtherRequests: where more of the requests are of a dear route, none costs more for it.
 func TestOtherRequests(t *testing.T) {
 	for _, pair := range [][2]int{{3, 7}, {7, 3}, {2, 9}, {5, 5}} {
@@ -292,4 +409,53 @@ func TestOtherRequests(t *testing.T) {
 		assert.Equal(t, Unclear, r.Methods[0].Self.Verdict, "%v", pair)
 		assert.Equal(t, Unclear, r.Methods[0].Total.Verdict, "%v", pair)
 	}
+}
+
+// TestLostMethodsOfSums: stacks of a file of sums that are as deep as the limit may be cut there, and are
+// not repaired.
+func TestLostMethodsOfSums(t *testing.T) {
+	work := map[string]int{"App.Same()": 900}
+	deep := func(seed uint64, sums bool) *Trace {
+		tr := batch(seed, work, false)
+		t := tr.Profile.Table
+		f := t.AddFrame(profile.Frame{Method: t.AddMethod(profile.Method{Module: "App", Name: "App.Deep()"})})
+		tr.sums = sums
+		tr.Profile.Threads[0].Samples.Change(func(s *profile.Sample) bool {
+			leaf, from := t.Frame(s.Stack), t.Parent(s.Stack)
+			if sums {
+				from = 0
+			}
+			for t.Depth(from) < cutAt-1 {
+				from = t.Push(from, f)
+			}
+			s.Stack = t.Push(from, leaf)
+			return true
+		})
+		return tr
+	}
+	for _, r := range []*Result{Traces(deep(1, false), deep(2, true)), Traces(deep(2, true), deep(1, false))} {
+		i := slices.IndexFunc(r.Methods, func(m Method) bool { return m.Method == "App!App.Main()" })
+		require.GreaterOrEqual(t, i, 0)
+		assert.Equal(t, Unclear, r.Methods[i].Total.Verdict)
+	}
+}
+
+// TestNearMethodsAreNotLost: what stands no farther out than stacks were recorded is seen on each.
+func TestNearMethodsAreNotLost(t *testing.T) {
+	before, after := phases(1, 12, 8), phases(2, 8, 12)
+	tab := after.Profile.Table
+	bridge := tab.Push(0, tab.AddFrame(profile.Frame{Method: tab.AddMethod(profile.Method{Name: profile.Bridge, Kind: profile.Synthetic})}))
+	after.Profile.Threads[0].Samples.Change(func(s *profile.Sample) bool {
+		s.Cut, s.Stack = profile.CutDepth, tab.Push(tab.Push(bridge, tab.Frame(tab.Parent(s.Stack))), tab.Frame(s.Stack))
+		return true
+	})
+	want := map[string]string{"App!App.Main()": Unclear, "App!App.Old()": Less, "App!App.New()": More}
+	r := Traces(before, after)
+	for i := range r.Methods {
+		if verdict, ok := want[r.Methods[i].Method]; ok {
+			assert.Equal(t, verdict, r.Methods[i].Total.Verdict, r.Methods[i].Method)
+			delete(want, r.Methods[i].Method)
+		}
+	}
+	assert.Empty(t, want)
 }

@@ -170,7 +170,7 @@ func (r *Result) HTML(w io.Writer) error {
 
 // Summary is what there is to say in one line.
 func (r *Result) Summary() string {
-	n := 0
+	n, _ := r.onlyTotals()
 	if r.CPU.Moved() {
 		n++
 	}

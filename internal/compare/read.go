@@ -44,6 +44,7 @@ type Trace struct {
 	counted    map[counter]*counterValues // of all processes
 	unrecorded []string                   // names of kinds that were not recorded, as far as the trace tells
 	from, to   int64                      // ns, the part that is compared; 0, 0 is all
+	sums       bool                       // its file holds sums of stacks, which cannot be repaired
 }
 
 // A collection is what is compared of a garbage collection.
@@ -196,6 +197,7 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 	asked := &session{}
 	opts := &tracefix.ReadOptions{Evidence: true, Warn: o.Warn}
 	k := f.Kind()
+	t.sums = k == "pprof" || k == "folded"
 	if k == "nettrace" || k == "netperf" {
 		opts.Work, opts.Weights = true, []string{"alloc", "exceptions"}
 		opts.Also = []tracefix.Consumer{scan, collections, counted, asked}

@@ -34,11 +34,7 @@ func (f *Figure) interval() string {
 	if f.Low > most {
 		return percent(f.Low)
 	}
-	low := f.Low
-	if f.Before > 0 && f.After >= 0 { // it cannot fall by more than all
-		low = max(-100, low)
-	}
-	return bound(low) + " to " + percent(f.High)
+	return bound(f.Low) + " to " + percent(f.High)
 }
 
 func (f *Figure) change() string {
@@ -170,6 +166,13 @@ func (r *Result) verdict() (v []string) {
 	case moved > 4:
 		v = append(v, fmt.Sprintf("%d more methods moved by themselves.", moved-3))
 	}
+	if n, m := r.onlyTotals(); n > 0 {
+		line := fmt.Sprintf("%s with what it calls: %s -> %s %s %s, %s", m.Method, number(m.Total.Before), number(m.Total.After), unit, of, m.Total.Told())
+		if n > 1 {
+			line += fmt.Sprintf("; so did %d more", n-1)
+		}
+		v = append(v, line+". No method moved by itself.")
+	}
 	if f := &r.CPU; f.Moved() {
 		v = append(v, fmt.Sprintf("All methods together: %s -> %s %s %s, %s.", number(f.Before), number(f.After), unit, of, f.Told()))
 	}
@@ -209,6 +212,10 @@ func (r *Result) verdict() (v []string) {
 	if r.untold != "" && r.compares("cpu") {
 		v = append(v, fmt.Sprintf("%s does not tell of all samples whether they were on a CPU or waited: waits count as CPU time there, and not in the other trace.", r.untold))
 	}
+	if r.doubted {
+		lost := func(c *costs) string { return fmt.Sprintf("%.0f", 100*c.lost.time/max(1, c.all)) }
+		v = append(v, fmt.Sprintf("The outer methods of stacks are lost, for %s %% of the CPU time before and %s %% after: totals that may differ for that alone are `can't tell`.", lost(r.a), lost(r.b)))
+	}
 	for _, n := range r.NotCompared {
 		v = append(v, fmt.Sprintf("Not compared: %s, since %s.", n.words, n.Why))
 	}
@@ -220,6 +227,26 @@ func (r *Result) verdict() (v []string) {
 		v = append(v, fmt.Sprintf("Costs are those of a request: %d before, %d after; %.0f %% of the CPU time is known to belong to one.", r.Requests[0], r.Requests[1], 100*r.Told))
 	}
 	return v
+}
+
+// onlyTotals returns how many methods moved with what they call, and the one that moved most, where
+// that is all there is to say of methods: else it follows from those that moved by themselves, or
+// all together.
+func (r *Result) onlyTotals() (n int, most *Method) {
+	if r.CPU.Moved() {
+		return 0, nil
+	}
+	for _, m := range r.byChange(func(m *Method) *Figure { return &m.Total }) {
+		if m.Self.Moved() {
+			return 0, nil
+		}
+		if m.Total.Moved() {
+			if n++; n == 1 {
+				most = m
+			}
+		}
+	}
+	return n, most
 }
 
 // tables are what moved, and what is largest of the rest.
