@@ -185,28 +185,33 @@ func values(a, b *Trace, weight string, unitsA, unitsB float64) []Named {
 	return list
 }
 
-// durations compares what requests of a route took, on the wall clock.
-func durations(a, b *Trace) (list []Named, few []string) {
-	type side struct {
-		sum, squares float64
-		n            int
-	}
-	routes := map[string]*[2]side{}
+// A routeSum is what is compared of requests of one route.
+type routeSum struct {
+	n, wrong     int     // wrong: failed, canceled or answered with an error
+	sum, squares float64 // of what they took, ms
+}
+
+// byRoute judges the requests of each route, of those that count. Of few there are not enough.
+func byRoute(a, b *Trace, counts func(*Request) bool, judge func(x, y *routeSum, limit float64) Figure) (list []Named, few []string) {
+	routes := map[string]*[2]routeSum{}
 	for i, t := range []*Trace{a, b} {
 		for r := range t.Requests.all() {
-			if r.Duration < 0 {
+			if !counts(r) {
 				continue
 			}
 			route := t.Requests.of(r).Route
 			s := routes[route]
 			if s == nil {
-				s = &[2]side{}
+				s = &[2]routeSum{}
 				routes[route] = s
 			}
 			d := text.Millis(r.Duration)
 			s[i].sum += d
 			s[i].squares += d * d
 			s[i].n++
+			if r.answer >= refused {
+				s[i].wrong++
+			}
 		}
 	}
 	limit := Critical(len(routes))
@@ -215,13 +220,21 @@ func durations(a, b *Trace) (list []Named, few []string) {
 			few = append(few, name)
 			continue
 		}
-		x, y := meanOf(s[0].sum, s[0].squares, s[0].n), meanOf(s[1].sum, s[1].squares, s[1].n)
-		// How long a request waits depends on who else is there: runs differ more in it.
-		sigma := math.Hypot(math.Hypot(x.sigma, 0.05*x.value), math.Hypot(y.sigma, 0.05*y.value))
-		list = append(list, Named{Name: name, Figure: Judge(x.value, y.value, sigma, limit), Count: [2]int{s[0].n, s[1].n}})
+		list = append(list, Named{Name: name, Figure: judge(&s[0], &s[1], limit), Count: [2]int{s[0].n, s[1].n}})
 	}
 	sortNamed(list)
 	return list, few
+}
+
+// durations compares what requests of a route took, on the wall clock.
+func durations(a, b *Trace) (list []Named, few []string) {
+	ended := func(r *Request) bool { return r.Duration >= 0 }
+	return byRoute(a, b, ended, func(s, t *routeSum, limit float64) Figure {
+		x, y := meanOf(s.sum, s.squares, s.n), meanOf(t.sum, t.squares, t.n)
+		// How long a request waits depends on who else is there: runs differ more in it.
+		sigma := math.Hypot(math.Hypot(x.sigma, 0.05*x.value), math.Hypot(y.sigma, 0.05*y.value))
+		return Judge(x.value, y.value, sigma, limit)
+	})
 }
 
 // much is how far the share of a route must move before what it does to other figures is told, percent.
@@ -244,35 +257,11 @@ func mixes(a, b *costs) (list []Named) {
 // wrongs compares the share of requests of a route that failed, were canceled or were answered with
 // an error: one that throws at once takes no longer than before, and costs less.
 func wrongs(a, b *Trace) (list []Named, few []string) {
-	type side struct{ wrong, n int }
-	routes := map[string]*[2]side{}
 	answers := a.answers() && b.answers() // else none is told, or the shares are left out
-	for i, t := range []*Trace{a, b} {
-		for r := range t.Requests.all() {
-			if r.answer == unended || r.answer == ended && answers {
-				continue
-			}
-			route := t.Requests.of(r).Route
-			s := routes[route]
-			if s == nil {
-				s = &[2]side{}
-				routes[route] = s
-			}
-			if s[i].n++; r.answer >= refused {
-				s[i].wrong++
-			}
-		}
-	}
-	limit := Critical(len(routes))
-	for name, s := range routes {
-		if min(s[0].n, s[1].n) < minRequests {
-			few = append(few, name)
-			continue
-		}
-		list = append(list, Named{Name: name, Figure: Share(s[0].wrong, s[0].n, s[1].wrong, s[1].n, limit), Count: [2]int{s[0].n, s[1].n}})
-	}
-	sortNamed(list)
-	return list, few
+	told := func(r *Request) bool { return r.answer != unended && (r.answer != ended || !answers) }
+	return byRoute(a, b, told, func(x, y *routeSum, limit float64) Figure {
+		return Share(x.wrong, x.n, y.wrong, y.n, limit)
+	})
 }
 
 // collections compares collections: their pauses in ms first, then their numbers by generation.
