@@ -19,3 +19,22 @@ var machinery = []string{
 func IsMachinery(name string) bool {
 	return slices.ContainsFunc(machinery, func(p string) bool { return strings.HasPrefix(name, p) })
 }
+
+// Cause returns the innermost frame of a stack that is code and no machinery, else the innermost that is code; 0 if
+// there is none.
+func (t *Table) Cause(stack StackID) StackID {
+	leaf := StackID(0)
+	for id := stack; id != 0; id = t.Parent(id) {
+		m := t.MethodOf(t.Frame(id))
+		if m.Kind == Synthetic {
+			continue
+		}
+		if !IsMachinery(m.Name) {
+			return id
+		}
+		if leaf == 0 {
+			leaf = id
+		}
+	}
+	return leaf
+}

@@ -100,7 +100,7 @@ func (p *Profile) TopValues(weight, limit int, byTotal bool) *ValueTop {
 		if n := len(c.path); n > 0 {
 			c.path[n-1].amount += s.amount
 		}
-		if self := p.cause(s.stack, c.skip); self != 0 {
+		if self := p.Table.Cause(s.stack); self != 0 {
 			r := &c.rows[p.Table.Method(p.Table.Frame(self))]
 			r.Self += s.amount
 			r.Events += s.events
@@ -182,22 +182,4 @@ func (c *valueCounter) open(id StackID) {
 		}
 		c.path = append(c.path, f)
 	}
-}
-
-// cause returns the innermost frame of a stack that is no machinery, else the innermost one.
-func (p *Profile) cause(stack StackID, skip []bool) StackID {
-	leaf := StackID(0)
-	for id := stack; id != 0; id = p.Table.Parent(id) {
-		m := p.Table.Method(p.Table.Frame(id))
-		if skip[m] {
-			continue
-		}
-		if !IsMachinery(p.Table.MethodAt(m).Name) {
-			return id
-		}
-		if leaf == 0 {
-			leaf = id
-		}
-	}
-	return leaf
 }

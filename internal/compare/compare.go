@@ -26,6 +26,7 @@ type Result struct {
 	Methods    []Method   `json:"methods"` // ms
 	Types      []Named    `json:"types"`   // allocated bytes
 	Exceptions []Named    `json:"exceptions"`
+	Locks      []Named    `json:"locks"`  // waits for locks by the method that wanted them, ms
 	Routes     []Named    `json:"routes"` // mean duration, ms
 	Errors     []Named    `json:"errors"` // share of requests by route, percent; Count is of those whose end is told
 	GC         []Named    `json:"gc"`
@@ -92,8 +93,9 @@ func Traces(before, after *Trace) *Result {
 	}
 	r.CPU = Judge(a.all/unitsA/1e6, b.all/unitsB/1e6, sigma/1e6, 3)
 	r.Methods, r.doubted = methods(a, b, r.PerRequest)
-	r.Types = values(before, after, "alloc", unitsA, unitsB)
-	r.Exceptions = values(before, after, "exceptions", unitsA, unitsB)
+	r.Types = values(before, after, allocations, unitsA, unitsB)
+	r.Exceptions = values(before, after, exceptions, unitsA, unitsB)
+	r.Locks = values(before, after, lockWaits, unitsA, unitsB)
 	r.few = map[string][]string{}
 	r.Routes, r.few["requests"] = durations(before, after)
 	r.Errors, r.few["errors"] = wrongs(before, after)
@@ -143,42 +145,123 @@ func (r *Result) lastUnlike() bool {
 	return max(a, b) > unlike*min(a, b)
 }
 
-// values compares what names weigh.
-func values(a, b *Trace, weight string, unitsA, unitsB float64) []Named {
-	type side struct {
-		amount  float64
-		squares float64
-		events  int
+// A valueKind is how values of a weight are compared.
+type valueKind struct {
+	weight string
+	unit   float64
+	// names returns what names a value of a trace.
+	names func(*Trace) func(*profile.Weighed) string
+	// convoys says that values which come close in time, be it on other threads, are one thing that happened.
+	convoys bool
+}
+
+var (
+	allocations = valueKind{"alloc", 1, byType, false}
+	exceptions  = valueKind{"exceptions", 1, byType, false}
+	lockWaits   = valueKind{"contention", 1e6, byCause, true} // who holds a lock for long lets many wait
+)
+
+// byType names values by what is allocated or thrown.
+func byType(*Trace) func(*profile.Weighed) string {
+	short := map[string]string{}
+	return func(v *profile.Weighed) string { return remembered(short, v.Name, Name) }
+}
+
+// byCause names values by the method that came to them.
+func byCause(t *Trace) func(*profile.Weighed) string {
+	table, short := t.Profile.Table, map[profile.MethodID]string{}
+	return func(v *profile.Weighed) string {
+		id := table.Cause(v.Sample.Stack)
+		if id == 0 {
+			return "(no stack)"
+		}
+		return remembered(short, table.Method(table.Frame(id)), func(m profile.MethodID) string { return Name(table.MethodAt(m).Full()) })
 	}
-	sides := map[string]*[2]side{}
+}
+
+// remembered is f of x, which is worked out once.
+func remembered[K comparable](known map[K]string, x K, f func(K) string) string {
+	s, ok := known[x]
+	if !ok {
+		s = f(x)
+		known[x] = s
+	}
+	return s
+}
+
+// An amount is what the values of one name amount to on one side.
+type amount struct {
+	sum, squares float64
+	events       int
+	convoys      map[int64]float64 // by the stretch of time that they begin in
+}
+
+// A convoy lasts so long, ns, or a part of what is compared: of a day there are as many as of a quarter
+// of an hour.
+const (
+	convoy      = 100_000_000
+	mostConvoys = 10_000
+)
+
+// add adds a value at a time; what comes together in a stretch of time is one thing if that is more than nothing.
+func (s *amount) add(v float64, at, stretch int64) {
+	s.sum += v
+	s.events++
+	if stretch == 0 {
+		s.squares += v * v
+		return
+	}
+	if s.convoys == nil {
+		s.convoys = map[int64]float64{}
+	}
+	x := s.convoys[at/stretch]
+	s.squares += (x+v)*(x+v) - x*x
+	s.convoys[at/stretch] = x + v
+}
+
+// variance is that of the sum, of stretches in so long a time: those without a value count as well. Where no
+// stretches are told, many of a kind may come together: in bursts.
+func (s *amount) variance(stretch, whole int64) float64 {
+	if stretch == 0 {
+		return 1.5 * 1.5 * s.squares
+	}
+	return max(0, s.squares-s.sum*s.sum/max(1, float64(whole)/float64(stretch)))
+}
+
+// values compares what values of a kind amount to.
+func values(a, b *Trace, kind valueKind, unitsA, unitsB float64) []Named {
+	sides := map[string]*[2]amount{}
 	var all [2]float64
+	var stretch [2]int64
 	for i, t := range []*Trace{a, b} {
-		w := t.Profile.WeightNamed(weight)
+		w := t.Profile.WeightNamed(kind.weight)
 		if w < 0 {
 			continue
 		}
+		nameOf := kind.names(t)
+		if kind.convoys {
+			stretch[i] = max(convoy, t.nanos()/mostConvoys)
+		}
 		for _, th := range t.Profile.Threads {
 			for v := range t.Profile.Values(th, w) {
-				s := sides[Name(v.Name)]
+				name := nameOf(&v)
+				s := sides[name]
 				if s == nil {
-					s = &[2]side{}
-					sides[Name(v.Name)] = s
+					s = &[2]amount{}
+					sides[name] = s
 				}
-				s[i].amount += v.Amount
-				s[i].squares += v.Amount * v.Amount
-				s[i].events++
-				all[i] += v.Amount
+				s[i].add(v.Amount/kind.unit, v.Sample.Time, stretch[i])
+				all[i] += v.Amount / kind.unit
 			}
 		}
 	}
 	limit := Critical(len(sides))
 	var list []Named
 	for name, s := range sides {
-		x, y := s[0].amount/unitsA, s[1].amount/unitsB
-		// Where many of a kind come together, they come in bursts.
+		x, y := s[0].sum/unitsA, s[1].sum/unitsB
 		sigma := math.Hypot(
-			math.Hypot(1.5*math.Sqrt(s[0].squares)/unitsA, noiseOfItself*x+0.005*all[0]/unitsA),
-			math.Hypot(1.5*math.Sqrt(s[1].squares)/unitsB, noiseOfItself*y+0.005*all[1]/unitsB))
+			math.Hypot(math.Sqrt(s[0].variance(stretch[0], a.nanos()))/unitsA, noiseOfItself*x+0.005*all[0]/unitsA),
+			math.Hypot(math.Sqrt(s[1].variance(stretch[1], b.nanos()))/unitsB, noiseOfItself*y+0.005*all[1]/unitsB))
 		list = append(list, Named{Name: name, Figure: Judge(x, y, sigma, limit), Count: [2]int{s[0].events, s[1].events}})
 	}
 	sortNamed(list)

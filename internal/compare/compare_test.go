@@ -193,14 +193,6 @@ func TestGateOnNone(t *testing.T) {
 
 // TestNotRecordedIsNoZero: what one trace did not record has not gone, and no gate on it passes.
 func TestNotRecordedIsNoZero(t *testing.T) {
-	read := func(name string) *Trace {
-		f, err := tracefix.Open(context.Background(), "../../testdata/nettrace/"+name+".nettrace.zst")
-		require.NoError(t, err)
-		defer f.Close()
-		tr, err := Read(context.Background(), f, name, Options{})
-		require.NoError(t, err)
-		return tr
-	}
 	tests := []struct {
 		before, after string
 		leftOut       []string
@@ -214,11 +206,12 @@ func TestNotRecordedIsNoZero(t *testing.T) {
 		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "gc"}, "cpu:*>+10%", "neither trace has anything of that name"},
 		{"counters", "runtime-exceptions", []string{"exceptions", "counters"}, "counters:*cpu*>+10%", "cannot be judged: the trace after has no counters"},
 		{"runtime-exceptions", "counters", []string{"exceptions", "counters"}, "counters:*cpu*<-10%", "cannot be judged: the trace before has no counters"},
+		{"runtime-locks", "counters", []string{"locks", "counters"}, "locks:*Hold*<-10%", "cannot be judged: the trace after records no waits for locks"},
 		{"counters", "counters", nil, "counters:nothing>+10%", "neither trace has anything of that name"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.before+" "+tt.after+" "+tt.gate, func(t *testing.T) {
-			r := Traces(read(tt.before), read(tt.after))
+			r := Traces(readTestdata(t, tt.before), readTestdata(t, tt.after))
 			var kinds []string
 			for _, n := range r.NotCompared {
 				kinds = append(kinds, n.Kind)
@@ -237,6 +230,60 @@ func TestNotRecordedIsNoZero(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWaitsForLocks: they are those of the methods that wanted one, and one that many wait for together is one thing
+// that happened.
+func TestWaitsForLocks(t *testing.T) {
+	const hold = "Rt!Lab.Rt.LockMode.Hold(class System.String,class Lab.Rt.Named,float64,bool)"
+	locks, threads := readTestdata(t, "runtime-locks"), readTestdata(t, "runtime-threads")
+	assert.Equal(t, "nothing moved beyond noise", Traces(locks, locks).Summary())
+	r := Traces(locks, threads)
+	assert.Equal(t, "1 moved beyond noise", r.Summary())
+	require.Len(t, r.Locks, 4)
+	x := r.Locks[0]
+	assert.Equal(t, hold, x.Name)
+	assert.InDelta(t, 8648, x.Before, 1) // ms, as locks has it
+	assert.Equal(t, [2]int{238, 0}, x.Count)
+	assert.Equal(t, Less, x.Verdict)
+	var out bytes.Buffer
+	require.NoError(t, r.Text(&out, 0, 1))
+	assert.Contains(t, out.String(), hold+": 8648 -> 0 ms of waiting for locks, gone")
+	assert.Contains(t, out.String(), "Waits for locks, ms in all\n")
+	for gate, want := range map[string]string{"locks:*.Hold>+10%": "--fail-on locks:*.Hold>+10%: " + hold + " is new", "locks:*TryStep>+10%": "", "locks:Nobody>+10%": "neither trace has anything of that name"} {
+		g, err := ParseGate(gate)
+		require.NoError(t, err)
+		if why := g.Check(Traces(threads, locks)); want == "" {
+			assert.Empty(t, why)
+		} else {
+			assert.Contains(t, why, want)
+		}
+	}
+
+	var together, apart amount
+	for i := range int64(20) {
+		together.add(10, 1e9+i*1e6, convoy)
+		apart.add(10, i*5*convoy, convoy)
+	}
+	assert.Equal(t, together.sum, apart.sum)
+	const whole = 100 * convoy
+	assert.InDelta(t, 200*200*0.99, together.variance(convoy, whole), 1)
+	assert.InDelta(t, 20*10*10*0.8, apart.variance(convoy, whole), 1)
+	steady := amount{}
+	for i := range int64(100) {
+		steady.add(10, i*convoy, convoy)
+	}
+	assert.InDelta(t, 0, steady.variance(convoy, whole), 1e-6)
+}
+
+// readTestdata reads a recording of testdata.
+func readTestdata(t *testing.T, name string) *Trace {
+	f, err := tracefix.Open(context.Background(), "../../testdata/nettrace/"+name+".nettrace.zst")
+	require.NoError(t, err)
+	defer f.Close()
+	tr, err := Read(context.Background(), f, name, Options{})
+	require.NoError(t, err)
+	return tr
 }
 
 // TestTooFewToJudge: a gate on what one trace has too little of cannot pass, and says why.

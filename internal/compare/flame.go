@@ -179,9 +179,12 @@ func (r *Result) Summary() string {
 			n++
 		}
 	}
-	for _, l := range [][]Named{r.Types, r.Exceptions, r.Routes, r.Errors, r.GC, r.Counters} {
-		for i := range l {
-			if l[i].Moved() {
+	for i := range kinds {
+		if kinds[i].list == nil {
+			continue
+		}
+		for _, x := range *kinds[i].list(r) {
+			if x.Moved() {
 				n++
 			}
 		}

@@ -32,6 +32,9 @@ var kinds = []kind{
 	{"exceptions", "exceptions", "records no exceptions",
 		func(s *session) bool { return s.keywords&(keywordException|keywordsBroad) != 0 },
 		func(t *Trace) bool { return t.weighs("exceptions") }, func(r *Result) *[]Named { return &r.Exceptions }, ""},
+	{"locks", "waits for locks", "records no waits for locks",
+		func(s *session) bool { return s.keywords&(keywordContention|keywordsBroad) != 0 },
+		func(t *Trace) bool { return t.weighs("contention") }, func(r *Result) *[]Named { return &r.Locks }, ""},
 	{"requests", "requests", "has no requests", nil,
 		func(t *Trace) bool { return t.Requests.Len() > 0 }, func(r *Result) *[]Named { return &r.Routes }, ""},
 	{"errors", "errors of requests", "tells the status of no request", nil,
@@ -105,10 +108,11 @@ type session struct {
 
 // Keywords of the runtime's provider.
 const (
-	keywordGC        = 0x1
-	keywordException = 0x8000
-	// Profiles that ask for these (GC handles, loader, JIT, threading) ask for collections and
-	// exceptions too, of which a good run has none.
+	keywordGC         = 0x1
+	keywordContention = 0x4000
+	keywordException  = 0x8000
+	// Profiles that ask for these (GC handles, loader, JIT, threading) ask for collections,
+	// exceptions and waits for locks too, of which a good run has none.
 	keywordsBroad = 0x2 | 0x8 | 0x10 | 0x10000
 )
 

@@ -65,7 +65,7 @@ func TestRateOfFalseFindings(t *testing.T) {
 	}
 	recordings, pairs := []string{"dotnet10/compare-before", "dotnet10/compare-same", "dotnet10/requests-full"}, 10
 	if os.Getenv("TRACEFIX_EVERY") != "" {
-		recordings, pairs = append(recordings, "dotnet10/compare-after", "dotnet10/requests-convoy", "dotnet10/web-60s", "dotnet10/csc", "runtime/alloc-tick"), 40
+		recordings, pairs = append(recordings, "dotnet10/compare-after", "dotnet10/requests-convoy", "dotnet10/web-60s", "runtime/alloc-tick"), 40
 	}
 	const burn = "Lab!Lab.Req.BurnA(float64)"
 	tried, wrong, slower, found := 0, 0, 0, 0

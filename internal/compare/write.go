@@ -181,7 +181,7 @@ func (r *Result) verdict() (v []string) {
 		list []Named
 		what string
 		form func(float64) string
-	}{{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Routes, "ms, mean duration", number}, {r.Errors, "% of requests with errors", number}, {pauses, "ms", number}, {numbers, "collections", number}, {r.Counters, "on average", number}} {
+	}{{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Locks, "ms of waiting for locks", number}, {r.Routes, "ms, mean duration", number}, {r.Errors, "% of requests with errors", number}, {pauses, "ms", number}, {numbers, "collections", number}, {r.Counters, "on average", number}} {
 		n := 0
 		for i := range l.list {
 			if x := &l.list[i]; x.Moved() {
@@ -192,7 +192,7 @@ func (r *Result) verdict() (v []string) {
 		}
 	}
 	if r.bare {
-		v = append(v, "Neither trace holds what is compared: samples, allocations, exceptions, requests, collections or counters.")
+		v = append(v, "Neither trace holds what is compared: samples, allocations, exceptions, waits for locks, requests, collections or counters.")
 	} else if len(v) == 0 && len(r.NotCompared) == 0 {
 		v = append(v, "Nothing moved beyond noise.")
 	} else if len(v) == 0 {
@@ -221,7 +221,7 @@ func (r *Result) verdict() (v []string) {
 	}
 	if len(r.mix) > 0 {
 		x := &r.mix[0]
-		v = append(v, fmt.Sprintf("Other requests were asked for: %s are %s -> %s %% of them. What a request allocates and throws on average, and collections, may differ for that alone.", x.Name, number(x.Before), number(x.After)))
+		v = append(v, fmt.Sprintf("Other requests were asked for: %s are %s -> %s %% of them. What a request allocates, throws and waits for locks on average, and collections, may differ for that alone.", x.Name, number(x.Before), number(x.After)))
 	}
 	if r.PerRequest {
 		v = append(v, fmt.Sprintf("Costs are those of a request: %d before, %d after; %.0f %% of the CPU time is known to belong to one.", r.Requests[0], r.Requests[1], 100*r.Told))
@@ -302,6 +302,7 @@ func (r *Result) tables(limit int) (list []Table) {
 	}
 	named("Allocated bytes"+each, "type", r.Types, sizeText)
 	named("Exceptions"+each, "type", r.Exceptions, number)
+	named("Waits for locks"+of, "method", r.Locks, number)
 	named("Collections"+each+": pause in ms, numbers", "", r.GC, number)
 	named("Counters, mean or growth in a second", "counter", r.Counters, number)
 	return list
