@@ -8,7 +8,13 @@ type piece struct {
 	flow     *flow
 	state    State
 	stack    stacks.StackID
-	thrown   *Exception
+	point    *point // nil: it is time that passed
+}
+
+// A point is what happened at one time on a thread.
+type point struct {
+	thrown   *Exception // nil: a method is ready
+	compiled int64
 }
 
 // A backlog is the time of a thread that was not handed out yet: what comes may tell its flow, or
@@ -25,7 +31,7 @@ func (b *backlog) piece(from, to int64, f *flow, s State, stack stacks.StackID) 
 		return
 	}
 	if n := len(b.pieces); n > b.open() { // an idle thread has one, however long
-		if p := &b.pieces[n-1]; p.to == from && p.flow == f && p.state == s && p.stack == stack && p.thrown == nil {
+		if p := &b.pieces[n-1]; p.to == from && p.flow == f && p.state == s && p.stack == stack && p.point == nil {
 			p.to = to
 			return
 		}

@@ -354,7 +354,7 @@ func (g *Engine) asyncMethod(s stacks.StackID) (method uint32, ok bool) {
 // evidence for others.
 func (g *Engine) eliminate(t *thread, p *piece) {
 	x, f := &g.elimination, p.flow
-	if f.asked || f.root || p.state == Queued || p.thrown != nil || len(x.kinds) == 0 || p.from < g.now-recent || f.known && p.stack == 0 {
+	if f.asked || f.root || p.state == Queued || p.point != nil || len(x.kinds) == 0 || p.from < g.now-recent || f.known && p.stack == 0 {
 		return
 	}
 	f.asked = true
@@ -408,7 +408,7 @@ func (g *Engine) cut(t *thread, f *flow, v part) {
 	is := g.flows.add(flow{activity: v.activity, known: true, asked: true, noted: true})
 	for i := t.head; i < len(t.pieces); i++ {
 		p := &t.pieces[i]
-		if p.flow != f || p.state == Queued || p.thrown != nil || p.to <= v.from || p.from >= v.to {
+		if p.flow != f || p.state == Queued || p.point != nil || p.to <= v.from || p.from >= v.to {
 			continue
 		}
 		cut := [3]piece{*p, *p, *p}

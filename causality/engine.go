@@ -45,6 +45,11 @@ type Segment struct {
 	Stack    stacks.StackID // that the thread was last seen with; 0: none was seen
 	// Thrown is an exception at To, and the segment nothing else.
 	Thrown *Exception
+	// Ready says that the thread had compiled a method at To, and that the segment is nothing else: the time for which
+	// it did is in others. Compiled is that time but for the methods that it compiled meanwhile, ns; 0 where the trace
+	// does not tell when it began.
+	Ready    bool
+	Compiled int64
 	// Idle marks time of which nothing tells that it is work for anybody: a thread of its
 	// own that no flow was handed to, as far as is known.
 	Idle bool
@@ -166,6 +171,15 @@ type thread struct {
 
 	thrown *Exception // the newest
 	threw  *flow      // for whom it was
+
+	compiling []compilation // that have begun, the innermost last
+}
+
+// A compilation is one that has begun.
+type compilation struct {
+	method int64
+	from   int64
+	inside int64 // ns of it that others took
 }
 
 // A block is a wait that events tell.
@@ -869,6 +883,10 @@ func (g *Engine) change(t *thread, e *Event, begun *beginning) {
 		g.queue(e, top.flow)
 	case Throw:
 		t.throw(e, top.flow)
+	case CompileBegin:
+		t.compile(e)
+	case CompileEnd:
+		t.compiled(e, top.flow)
 	case WaitBegin:
 		t.block(WaitEnd, Wait, g.waiter(e))
 	case LockBegin:
@@ -936,7 +954,42 @@ func (t *thread) throw(e *Event, f *flow) {
 		}
 	}
 	t.thrown, t.threw = x, f
-	t.pieces = append(t.pieces, piece{from: e.Time, to: e.Time, flow: f, thrown: x})
+	t.happened(e.Time, f, &point{thrown: x})
+}
+
+// happened adds a point.
+func (t *thread) happened(at int64, f *flow, p *point) {
+	t.pieces = append(t.pieces, piece{from: at, to: at, flow: f, point: p})
+}
+
+// maxCompiling is how many compilations of a thread may be open: the JIT compiles inside each other what it has to run.
+const maxCompiling = 64
+
+// compile begins to compile a method. What began long before, and was not ready since, never will be.
+func (t *thread) compile(e *Event) {
+	if len(t.compiling) == maxCompiling {
+		t.compiling = append(t.compiling[:0], t.compiling[1:]...)
+	}
+	t.compiling = append(t.compiling, compilation{method: e.Task, from: e.Time})
+}
+
+// compiled notes that a method is ready. Those that began inside it and are not have failed.
+func (t *thread) compiled(e *Event, f *flow) {
+	took := int64(0)
+	for i := len(t.compiling) - 1; i >= 0; i-- {
+		c := &t.compiling[i]
+		if c.method != e.Task {
+			continue
+		}
+		all := e.Time - c.from
+		if i > 0 {
+			t.compiling[i-1].inside += all
+		}
+		took = max(0, all-c.inside)
+		t.compiling = t.compiling[:i]
+		break
+	}
+	t.happened(e.Time, f, &point{compiled: took})
 }
 
 func (t *thread) block(end Kind, s State, caller stacks.StackID) {
@@ -1099,7 +1152,10 @@ func (g *Engine) pending(t *thread, p *piece) bool {
 func (g *Engine) hand(t *thread, p *piece) {
 	s, f := &g.segment, p.flow
 	s.Process, s.Thread, s.From, s.To = t.key.process, t.key.id, p.from, p.to
-	s.State, s.Stack, s.Thrown = p.state, p.stack, p.thrown
+	s.State, s.Stack, s.Thrown, s.Ready, s.Compiled = p.state, p.stack, nil, false, 0
+	if p.point != nil {
+		s.Thrown, s.Ready, s.Compiled = p.point.thrown, p.point.thrown == nil, p.point.compiled
+	}
 	s.Activity, s.Known, s.Idle, s.Born = nil, f.known, f.root && !f.known && !f.under, f.born
 	if f.known {
 		s.Activity = f.activity.servedAt(p.from)

@@ -49,6 +49,8 @@ const (
 	ThreadMade                // the thread Task is made, in the current flow
 	ThreadBegins              // it runs: this thread is Task
 	TaskContinues             // as TaskReady, of a task that runs in the flow in which it was made
+	CompileBegin              // the thread begins to compile the method Task
+	CompileEnd                // and ends
 )
 
 // An Event is one event of a trace.
@@ -265,6 +267,15 @@ func decodeRuntime(e *Event, id int, ev *nettrace.Event) {
 		e.Kind = HandleBegin
 	case runtimeevents.IDWaitStop:
 		e.Kind = HandleEnd
+	case runtimeevents.IDMethodJittingStarted:
+		if len(b) >= 8 {
+			e.Kind, e.Task = CompileBegin, int64(binary.LittleEndian.Uint64(b))
+		}
+	case runtimeevents.IDMethodLoadVerbose:
+		var m nettrace.Method
+		if ev.Method(&m) == nil && m.Flags&nettrace.MethodJitted != 0 && m.Flags.Extent() == 0 {
+			e.Kind, e.Task = CompileEnd, int64(m.MethodID)
+		}
 	case runtimeevents.IDAssemblyLoadStart: // takes a number of the tree
 		e.Kind, e.Runtime, e.Name, e.Provider = Start, true, "AssemblyLoad", nettrace.ProviderRuntime
 	case runtimeevents.IDAssemblyLoadStop:

@@ -21,6 +21,10 @@ type Time struct {
 	Unknown int64          // a thread may have worked for it: the trace does not tell
 	Total   int64          // CPU of all its threads
 	Queued  int64          // of all its work for a thread of the pool, whatever else went on
+	// Compiled is for how long its threads compiled methods that they were about to call, a part of what they ran for;
+	// 0 where the trace does not tell. Methods is how many.
+	Compiled int64
+	Methods  int
 }
 
 // Of returns the time for which threads stood blocked in a state.
@@ -116,6 +120,8 @@ type work struct {
 	calls     []*Activity // requests of its own
 	children  []*Activity
 	thrown    []*Exception
+	compiled  int64           // ns
+	methods   int             // in that time
 	hot       map[uint32]*Hot // by method
 	stuck     map[stuckKey]int64
 	run       *workRun // in which the newest of what was done is not told yet; nil: none
@@ -312,6 +318,15 @@ func (x *Explainer) Drop(before int64) {
 
 // segment takes a stretch of time.
 func (x *Explainer) segment(s *Segment) {
+	if s.Ready {
+		for a := s.Activity; a != nil; a = a.Parent {
+			if w := a.work; w != nil {
+				w.compiled += s.Compiled
+				w.methods++
+			}
+		}
+		return
+	}
 	if s.State == Running && s.Thrown == nil && !s.Idle {
 		x.turns.wanted(s.From, s.To)
 	}
@@ -519,6 +534,7 @@ func (x *Explainer) Explain(a *Activity, from, to int64, waits []Span, steps boo
 			e.Time.Queued += max(0, min(v.to, to)-max(v.from, from))
 		}
 	}
+	e.Time.Compiled, e.Time.Methods = w.compiled, w.methods
 	e.Exceptions = thrown(w.thrown, from, to)
 	for _, h := range w.hot {
 		e.Hot = append(e.Hot, *h)

@@ -98,6 +98,65 @@ func TestReadyIsNotRunning(t *testing.T) {
 	}
 }
 
+// TestCompiled: what a thread compiled belongs to the activity that it worked for, and to those around it; of what is
+// compiled inside each other each instant counts once, and what was never ready does not.
+func TestCompiled(t *testing.T) {
+	l := newLab(t)
+	acts := map[string]*Activity{}
+	x := NewExplainer(&ExplainOptions{
+		Options: Options{
+			Tree:   l.tree,
+			Role:   func(f stacks.FrameID) Role { return frameRoles[f%100] },
+			Method: func(f stacks.FrameID) uint32 { return f % 100 },
+		},
+		Root: func(a *Activity) bool { acts[a.Name] = a; return true },
+	})
+	var log Log
+	add := func(at int64, thread uint64, k Kind, id activity.ID, method int64) {
+		log.Add(&Event{Kind: k, Time: at * ms, Process: 1, Thread: thread, ID: id, HasID: true, Task: method, Stack: l.tree.Add(frameTop, frameUser)})
+	}
+	outer, inner := l.id(1), l.id(1, 1)
+	log.Add(&Event{Kind: Start, ID: outer, HasID: true, Name: "Outer", Provider: "Lab", Process: 1, Thread: 1})
+	add(1, 1, CompileBegin, outer, 1)
+	add(2, 1, CompileBegin, outer, 2) // inside of 1
+	add(4, 1, CompileEnd, outer, 2)
+	add(5, 1, CompileBegin, outer, 3) // fails
+	add(8, 1, CompileEnd, outer, 1)
+	add(9, 1, CompileEnd, outer, 4) // began before the trace
+	add(10, 2, CompileBegin, activity.ID{}, 5)
+	add(11, 1, CompileBegin, outer, 5) // on another thread as well
+	add(12, 2, CompileEnd, activity.ID{}, 5)
+	add(14, 1, CompileEnd, outer, 5)
+	log.Add(&Event{Kind: Start, Time: 20 * ms, ID: inner, Related: outer, HasID: true, Name: "Inner", Provider: "Lab", Process: 1, Thread: 1})
+	add(21, 1, CompileBegin, inner, 6)
+	add(22, 1, CompileEnd, inner, 6)
+	add(23, 1, CompileBegin, inner, 7) // never ready
+	log.Add(&Event{Kind: Stop, Time: 24 * ms, ID: inner, HasID: true, Name: "Inner", Provider: "Lab", Process: 1, Thread: 1})
+	for i := range int64(2 * maxCompiling) { // never ready either
+		add(25, 1, CompileBegin, outer, 100+i)
+	}
+	add(26, 1, CompileBegin, outer, 8)
+	add(28, 1, CompileEnd, outer, 8)
+	log.Add(&Event{Kind: Stop, Time: 30 * ms, ID: outer, HasID: true, Name: "Outer", Provider: "Lab", Process: 1, Thread: 1})
+	var e Event
+	for r := log.Read(); r.Next(&e); {
+		x.Add(&e)
+	}
+	x.Finish()
+	for name, want := range map[string]struct {
+		ns      int64
+		methods int
+	}{"Outer": {7*ms + 3*ms + 1*ms + 2*ms, 6}, "Inner": {1 * ms, 1}} {
+		a := acts[name]
+		require.NotNil(t, a, name)
+		got, ok := x.Explain(a, a.Start, a.Stop, nil, false)
+		require.True(t, ok, name)
+		assert.Equal(t, want.ns, got.Time.Compiled, name)
+		assert.Equal(t, want.methods, got.Time.Methods, name)
+		assert.LessOrEqual(t, got.Time.Compiled, got.Time.Total, name)
+	}
+}
+
 func TestTurnsOfAnyTime(t *testing.T) {
 	var u turns
 	u.wanted(-5*ms, 5*ms)

@@ -8,12 +8,16 @@ type Explanation struct {
 	// at once. ns.
 	CPUTotal int64
 	// PoolTotal is for how long its work was queued for threads of the pool, whatever else went on. ns.
-	PoolTotal  int64
-	Exceptions []Exception  // thrown inside, in order of time
-	Hot        []MethodTime // methods that ran, the longest first
-	Blocked    []StackTime  // stacks that blocked, the longest first
-	Children   []Child      // activities below, in order of time
-	Steps      []Step       // all of its time, in order
+	PoolTotal int64
+	// CompileTotal is for how long its threads compiled methods, a part of CPUTotal, ns; 0 where the trace does not tell
+	// when they began. Compiled is how many.
+	CompileTotal int64
+	Compiled     int
+	Exceptions   []Exception  // thrown inside, in order of time
+	Hot          []MethodTime // methods that ran, the longest first
+	Blocked      []StackTime  // stacks that blocked, the longest first
+	Children     []Child      // activities below, in order of time
+	Steps        []Step       // all of its time, in order
 	// Server is the request by which this process served it, with its own explanation.
 	Server *ServerRequest
 	// ServerGuessed says that no id leads to Server: it is the only one that fits by path, time,

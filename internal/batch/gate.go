@@ -212,6 +212,7 @@ var figures = []figure{
 	{name: "tls-outliers", help: "TLS handshakes that took far longer than the others", get: func(s *report.Service) float64 { return float64(s.TLSOutliers) }},
 	{name: "gc-pause", help: "pauses by collections", unit: "ms", get: told(func(s *report.Service) *float64 { return s.GCPauseMs })},
 	{name: "gc-in-requests", help: "pauses that stopped a thread while it ran for a request", unit: "ms", get: told(func(s *report.Service) *float64 { return s.GCInRequestsMs })},
+	{name: "compile-in-requests", help: "time in which methods were compiled for requests", unit: "ms", get: told(func(s *report.Service) *float64 { return s.CompileInRequestsMs })},
 	{name: "connections-opened", help: "connections opened by the client", get: told(func(s *report.Service) *float64 { return s.Opened })},
 	{name: "connections-closed", help: "connections of the client that were closed", get: told(func(s *report.Service) *float64 { return s.Closed })},
 	{name: "requests-per-connection", help: "lowest average of any trace", join: lowestOf, get: told(func(s *report.Service) *float64 { return s.RequestsEach })},

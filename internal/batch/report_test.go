@@ -323,7 +323,7 @@ func TestGatesNameTheTrace(t *testing.T) {
 // Every figure of a summary has a gate.
 func TestServiceGates(t *testing.T) {
 	gates := []string{
-		"starvation", "pool-blocked", "pool-wait", "lock-wait", "convoy-waits", "client-queue", "dns-outliers", "tls-outliers", "gc-pause", "gc-in-requests",
+		"starvation", "pool-blocked", "pool-wait", "lock-wait", "convoy-waits", "client-queue", "dns-outliers", "tls-outliers", "gc-pause", "gc-in-requests", "compile-in-requests",
 		"connections-opened", "connections-closed", "connect-failed", "requests-per-connection", "rate", "concurrency", "findings",
 	}
 	s := report.Service{}

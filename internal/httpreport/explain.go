@@ -43,6 +43,13 @@ func (w *tableWriter) explain(why *httpphases.Explanation, from, total int64) {
 	if why.CPUTotal > why.Time.CPU {
 		w.print("    all its threads together ran for %s ms\n", cell(why.CPUTotal))
 	}
+	if why.Compiled > 0 {
+		in := ""
+		if why.CompileTotal > 0 {
+			in = ", in " + cell(why.CompileTotal) + " ms"
+		}
+		w.print("    methods compiled for it: %d%s\n", why.Compiled, in)
+	}
 	if len(why.Hot) > 0 {
 		w.section("what ran")
 		for _, h := range why.Hot {

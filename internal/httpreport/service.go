@@ -88,9 +88,10 @@ type Service struct {
 	Notes       []string       `json:"notes,omitempty"`
 
 	// What the trace tells: what the runtime did, how long work was queued for the thread pool.
-	tells  runtimeTells
-	queues bool
-	hung   int // waits for locks that have no end
+	tells    runtimeTells
+	compiled int // methods for requests
+	queues   bool
+	hung     int // waits for locks that have no end
 }
 
 // maxGroups bounds groups of one kind: what comes later counts as one.

@@ -46,6 +46,8 @@ type ServiceCollector struct {
 	dns, tls      []wait
 	gc            int64 // in requests
 	queuedForPool int64 // work of requests
+	compiled      int   // methods for requests
+	compileTotal  int64 // ns
 	lost          bool  // events were
 	tells         runtimeTells
 	net           bool // has events
@@ -95,7 +97,7 @@ const (
 )
 
 // runtimeTells are the things of which there are events of the runtime: each has a keyword of its own.
-type runtimeTells struct{ collections, locks, pool bool }
+type runtimeTells struct{ collections, locks, pool, compiling bool }
 
 func (t *runtimeTells) see(id int) {
 	switch id {
@@ -105,6 +107,8 @@ func (t *runtimeTells) see(id int) {
 		t.locks = true
 	case runtimeevents.IDWorkerStart, runtimeevents.IDWorkerStop, runtimeevents.IDWorkerWait, runtimeevents.IDAdjustment, runtimeevents.IDMinMaxThreads:
 		t.pool = true
+	case runtimeevents.IDMethodJittingStarted:
+		t.compiling = true
 	}
 }
 
@@ -354,6 +358,8 @@ func (c *ServiceCollector) why(w *httpphases.Explanation) {
 	if w != nil {
 		c.gc += w.Time.GC
 		c.queuedForPool += w.PoolTotal
+		c.compiled += w.Compiled
+		c.compileTotal += w.CompileTotal
 	}
 }
 

@@ -81,6 +81,9 @@ func (c *ServiceCollector) Finish(source string) *Service {
 		f.Starvation, f.ConvoyWaits = count(starved), count(convoyed)
 		f.LockWaitMs, f.GCPauseMs, f.GCInRequestsMs = new(text.Millis(c.lockWait)), new(text.Millis(pause)), new(text.Millis(c.gc))
 	}
+	if s.compiled = c.compiled; s.tells.compiling {
+		f.CompileInRequestsMs = new(text.Millis(c.compileTotal))
+	}
 	c.exhausted(s)
 	f.DNSOutliers = c.outliers(s, c.dns, "dns_outlier", "name resolutions", "ask the resolver, or keep connections longer (PooledConnectionLifetime)")
 	f.TLSOutliers = c.outliers(s, c.tls, "tls_outlier", "TLS handshakes", "look at the other side, at certificate revocation checks, and at whether connections are kept")

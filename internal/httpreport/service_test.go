@@ -183,12 +183,12 @@ func TestASummaryInventsNoZeros(t *testing.T) {
 	var tells runtimeTells
 	tells.see(187) // Runtime/Start is in each recording, whatever its keywords
 	assert.False(t, tells.any())
-	for _, id := range []int{runtimeevents.IDGCStart, runtimeevents.IDContentionStart, runtimeevents.IDWorkerWait} {
+	for _, id := range []int{runtimeevents.IDGCStart, runtimeevents.IDContentionStart, runtimeevents.IDWorkerWait, runtimeevents.IDMethodJittingStarted} {
 		tells.see(id)
 	}
-	assert.Equal(t, runtimeTells{true, true, true}, tells)
+	assert.Equal(t, runtimeTells{true, true, true, true}, tells)
 	text = served(&ServiceCollector{tells: tells})
-	for _, line := range []string{"0 ms of collections", "0 ms waited for locks", "changed its number of threads 0 times"} {
+	for _, line := range []string{"0 ms of collections", "0 ms waited for locks", "changed its number of threads 0 times", "0 methods compiled for requests, in 0 ms"} {
 		assert.Contains(t, text, line)
 	}
 	assert.NotContains(t, text, "there are no events")

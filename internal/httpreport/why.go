@@ -11,6 +11,12 @@ func (o *object) why(w *httpphases.Explanation) {
 	}
 	o.key("time")
 	o.b = appendTime(o.b, w)
+	if w.CompileTotal > 0 {
+		o.ms("compile_ms", w.CompileTotal)
+	}
+	if w.Compiled > 0 {
+		o.int("compiled", int64(w.Compiled))
+	}
 	o.list("exceptions", len(w.Exceptions), func(q *object, i int) {
 		x := &w.Exceptions[i]
 		q.str("type", x.Type)

@@ -25,3 +25,13 @@ func TestTimeOfUnknownCPU(t *testing.T) {
 		assert.JSONEq(t, c.want, string(appendTime(nil, &c.why)), name)
 	}
 }
+
+func TestCompiledForARequest(t *testing.T) {
+	why := &httpphases.Explanation{Time: httpphases.TimeByCause{CPU: 5e6}, CPUTotal: 5e6}
+	assert.NotContains(t, string(AppendExplanation(nil, why)), "compile")
+	why.Compiled = 12
+	assert.Contains(t, string(AppendExplanation(nil, why)), `,"compiled":12`)
+	assert.NotContains(t, string(AppendExplanation(nil, why)), "compile_ms", "nothing tells when they began")
+	why.CompileTotal = 3e6
+	assert.Contains(t, string(AppendExplanation(nil, why)), `"compile_ms":3,"compiled":12`)
+}

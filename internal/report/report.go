@@ -226,23 +226,24 @@ func (q *Requests) Told() string {
 // Service is how a service did, in numbers that gates can ask for. One that the trace does not tell
 // is nil: none of what nobody recorded is no zero.
 type Service struct {
-	Starvation        *float64 `json:"starvation,omitempty"`         // times that the pool changed its number of threads since it starved, or its threads blocked
-	PoolBlocked       *float64 `json:"pool_blocked_pct,omitempty"`   // share of the time of served requests in which a thread waited for an event or a task
-	PoolWaitMs        *float64 `json:"pool_wait_ms,omitempty"`       // in which work of requests was queued for a thread of the pool
-	LockWaitMs        *float64 `json:"lock_wait_ms,omitempty"`       // of all threads
-	ConvoyWaits       *float64 `json:"convoy_waits,omitempty"`       // waits at locks with a convoy
-	ClientQueueMs     *float64 `json:"client_queue_ms,omitempty"`    // in which requests waited until another one gave its connection back
-	DNSOutliers       int      `json:"dns_outliers"`                 // name resolutions that took far longer than the others
-	TLSOutliers       int      `json:"tls_outliers"`                 // and TLS handshakes
-	GCPauseMs         *float64 `json:"gc_pause_ms,omitempty"`        // of all collections
-	GCInRequestsMs    *float64 `json:"gc_in_requests_ms,omitempty"`  // in which a thread that ran for a request stood still
-	Opened            *float64 `json:"connections_opened,omitempty"` // of the client
-	Closed            *float64 `json:"connections_closed,omitempty"`
-	FailedConnections *float64 `json:"failed_connections,omitempty"`      // attempts to connect
-	RequestsEach      *float64 `json:"requests_per_connection,omitempty"` // on average
-	Rate              float64  `json:"rate"`                              // requests made or served, per second
-	MaxConcurrency    int      `json:"max_concurrency"`                   // of requests made or served at once
-	Findings          int      `json:"findings"`                          // things that are wrong
+	Starvation          *float64 `json:"starvation,omitempty"`             // times that the pool changed its number of threads since it starved, or its threads blocked
+	PoolBlocked         *float64 `json:"pool_blocked_pct,omitempty"`       // share of the time of served requests in which a thread waited for an event or a task
+	PoolWaitMs          *float64 `json:"pool_wait_ms,omitempty"`           // in which work of requests was queued for a thread of the pool
+	LockWaitMs          *float64 `json:"lock_wait_ms,omitempty"`           // of all threads
+	ConvoyWaits         *float64 `json:"convoy_waits,omitempty"`           // waits at locks with a convoy
+	ClientQueueMs       *float64 `json:"client_queue_ms,omitempty"`        // in which requests waited until another one gave its connection back
+	DNSOutliers         int      `json:"dns_outliers"`                     // name resolutions that took far longer than the others
+	TLSOutliers         int      `json:"tls_outliers"`                     // and TLS handshakes
+	GCPauseMs           *float64 `json:"gc_pause_ms,omitempty"`            // of all collections
+	GCInRequestsMs      *float64 `json:"gc_in_requests_ms,omitempty"`      // in which a thread that ran for a request stood still
+	CompileInRequestsMs *float64 `json:"compile_in_requests_ms,omitempty"` // for which threads that ran for requests compiled methods
+	Opened              *float64 `json:"connections_opened,omitempty"`     // of the client
+	Closed              *float64 `json:"connections_closed,omitempty"`
+	FailedConnections   *float64 `json:"failed_connections,omitempty"`      // attempts to connect
+	RequestsEach        *float64 `json:"requests_per_connection,omitempty"` // on average
+	Rate                float64  `json:"rate"`                              // requests made or served, per second
+	MaxConcurrency      int      `json:"max_concurrency"`                   // of requests made or served at once
+	Findings            int      `json:"findings"`                          // things that are wrong
 }
 
 // Add adds those of another trace: sums, of shares, rate and concurrency the higher one, of
@@ -264,6 +265,7 @@ func (s *Service) Add(o *Service) {
 		{&s.ClientQueueMs, o.ClientQueueMs, sum},
 		{&s.GCPauseMs, o.GCPauseMs, sum},
 		{&s.GCInRequestsMs, o.GCInRequestsMs, sum},
+		{&s.CompileInRequestsMs, o.CompileInRequestsMs, sum},
 		{&s.Opened, o.Opened, sum},
 		{&s.Closed, o.Closed, sum},
 		{&s.FailedConnections, o.FailedConnections, sum},

@@ -179,7 +179,7 @@ func (x *Explainer) explain(k requestKey, from, to int64, wire []causality.Span)
 			Lock: t.Of(causality.Lock), Sleep: t.Of(causality.Sleep), Wait: t.Of(causality.Wait), IO: t.Of(causality.IO), Other: t.Of(causality.Blocked),
 		},
 		CPUTotal:  t.Total,
-		PoolTotal: t.Queued,
+		PoolTotal: t.Queued, CompileTotal: t.Compiled, Compiled: t.Methods,
 	}
 	for _, v := range e.Exceptions {
 		out.Exceptions = append(out.Exceptions, httpphases.Exception{Type: v.Type, Message: v.Message, Cause: v.Cause, At: v.At, Count: v.Count})
