@@ -68,7 +68,7 @@ type Side struct {
 
 // A Finding is something that is wrong, in a sentence that says what to look at.
 type Finding struct {
-	Kind string `json:"kind"` // "thread_pool_starvation", "lock_convoy", "client_pool_exhausted", "dns_outlier", "tls_outlier", "gc_pauses"
+	Kind string `json:"kind"` // "thread_pool_starvation", "lock_convoy", "client_pool_exhausted", "dns_outlier", "tls_outlier", "gc_pauses", "compiling"
 	Text string `json:"text"`
 	// From and To are the stretch of time in which it showed, ms.
 	From float64 `json:"from_ms"`

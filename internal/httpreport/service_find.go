@@ -40,6 +40,13 @@ const (
 	outlierAlone = int64(1e9) // where there are too few for a median
 )
 
+// Compiling is told where it is so much of what requests took, percent, and of a time, ns, that a start does not take by
+// itself.
+const (
+	compileShare = 10
+	compileLeast = int64(100e6)
+)
+
 // Finish tells how the service did.
 func (c *ServiceCollector) Finish(source string) *Service {
 	from, to := c.In.Resolve(c.end)
@@ -89,6 +96,10 @@ func (c *ServiceCollector) Finish(source string) *Service {
 	f.TLSOutliers = c.outliers(s, c.tls, "tls_outlier", "TLS handshakes", "look at the other side, at certificate revocation checks, and at whether connections are kept")
 	if ms, whole := text.Millis(worst), text.Millis(to-from); ms > 0.1*whole {
 		s.find("gc_pauses", from, to, "collections stopped all threads for %.1f %% of the time: `tracefix gc` tells which and why", 100*ms/whole)
+	}
+	if share := percent(c.compileTotal, c.server.sum+c.client.sum); share >= compileShare && c.compileTotal >= compileLeast {
+		s.find("compiling", from, to, "%d methods were compiled for requests, for %.0f ms, %.0f %% of what these took: `tracefix jit` tells which; ReadyToRun code, or requests that warm up, would spare it",
+			c.compiled, text.Millis(c.compileTotal), share)
 	}
 	f.Findings = len(s.Findings)
 	s.hung = len(c.locks.Open())

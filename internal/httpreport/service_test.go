@@ -188,7 +188,7 @@ func TestASummaryInventsNoZeros(t *testing.T) {
 	}
 	assert.Equal(t, runtimeTells{true, true, true, true}, tells)
 	text = served(&ServiceCollector{tells: tells})
-	for _, line := range []string{"0 ms of collections", "0 ms waited for locks", "changed its number of threads 0 times", "0 methods compiled for requests, in 0 ms"} {
+	for _, line := range []string{"0 ms of collections", "0 ms waited for locks", "changed its number of threads 0 times", "0 methods compiled for requests, in 0 ms of what their threads ran, added up"} {
 		assert.Contains(t, text, line)
 	}
 	assert.NotContains(t, text, "there are no events")
@@ -288,4 +288,22 @@ func TestServiceOfProcesses(t *testing.T) {
 	assert.Empty(t, s.Findings)
 	c.pause[2] = 2e8
 	assert.Equal(t, "collections stopped all threads for 20.0 % of the time: `tracefix gc` tells which and why", c.Finish("a").Findings[0].Text)
+}
+
+// TestCompilingIsFound: where much of what requests took is that of the compiler.
+func TestCompilingIsFound(t *testing.T) {
+	for name, tt := range map[string]struct {
+		ms, found int64
+	}{"a start": {99, 0}, "much": {101, 1}} {
+		c := &ServiceCollector{tells: runtimeTells{compiling: true}}
+		c.Span(2e9)
+		c.Server(&httpphases.ServerRequest{Duration: 1e9, HasDuration: true, Why: &httpphases.Explanation{CompileTotal: tt.ms * 1e6, Compiled: 40}})
+		s := c.Finish("a")
+		require.Len(t, s.Findings, int(tt.found), name)
+		assert.Equal(t, float64(tt.ms), *s.Figures.CompileInRequestsMs)
+		if tt.found > 0 {
+			assert.Equal(t, "compiling", s.Findings[0].Kind)
+			assert.Contains(t, s.Findings[0].Text, "40 methods were compiled for requests, for 101 ms, 10 % of what these took: `tracefix jit`")
+		}
+	}
 }

@@ -132,7 +132,7 @@ func serviceSections(s *Service) (list []serviceSection) {
 	tell(s.tells.locks, "%s ms waited for locks by all threads"+hung, f.LockWaitMs)
 	tell(s.tells.collections, "%s ms of collections; requests for which a thread ran stood still for %s ms, added up", f.GCPauseMs, f.GCInRequestsMs)
 	compiled := fmt.Sprintf("%d method%s compiled for requests", s.compiled, report.Plural(s.compiled))
-	tell(s.tells.compiling, compiled+", in %s ms of what their threads ran", f.CompileInRequestsMs)
+	tell(s.tells.compiling, compiled+", in %s ms of what their threads ran, added up", f.CompileInRequestsMs)
 	tell(s.compiled > 0 && !s.tells.compiling, compiled)
 	if len(run.Lines) > 0 {
 		list = append(list, run)
