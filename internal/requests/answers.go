@@ -101,6 +101,7 @@ type asked struct {
 	sent     int64 // when its headers were
 	answered int64 // when those of the answer were there, or to
 	gaveUp   bool  // before that began, perhaps
+	guessed  bool  // when it ended may be when another one did
 }
 
 func asking(r *httpphases.Request) (q asked) {
@@ -148,7 +149,7 @@ func asking(r *httpphases.Request) (q asked) {
 		return q
 	}
 	q.path, q.end = pathOf(target), q.to+slack
-	q.gaveUp = r.Outcome != httpphases.OK
+	q.gaveUp, q.guessed = r.Outcome != httpphases.OK, r.Guessed > 0
 	if q.gaveUp || !r.BodyObserved {
 		q.end = math.MaxInt64 // it gave up, or was over with the headers of the answer
 	}
@@ -182,7 +183,7 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 	made, byID, byPath := sides(rows, of)
 	answered(made, byID)
 	p := newPairs(made, byPath)
-	free, gaveUp := untakenOf(made, byID, byPath, p), gaveUpOf(made, byID)
+	p.guess(made, byID, untakenOf(made, byID, byPath, p))
 	settled := map[int]*httpphases.ServerRequest{} // by id: nil while those that asked wait for it
 	waiting := map[int][]R{}
 	sorted := make([]R, 0, len(rows))
@@ -197,20 +198,13 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 		if r.HasDuration {
 			r.Why = &httpphases.Explanation{}
 			if s = byID[r.Server]; s == nil {
-				q := asking(r)
-				if s = p.by[r.ID]; s == nil {
-					if s = p.theOnly(&q, free[q.path]); s != nil && q.gaveUp && p.rivals(gaveUp[q.path], &q, s) {
-						s = nil
-					}
-					p.by[r.ID] = s
-				}
+				s = p.by[r.ID]
 				r.Why.ServerGuessed = s != nil
 			}
 			r.Why.Server = s
 		}
 		if s != nil {
 			delete(byID, s.ID) // it answers one request
-			take(free, s)
 			if settled[s.ID] == nil {
 				waiting[s.ID] = append(waiting[s.ID], row)
 				continue
@@ -219,6 +213,30 @@ func Settle[R any](rows []R, of func(R) (*httpphases.Request, *httpphases.Server
 		sorted = append(sorted, row)
 	}
 	copy(rows, sorted)
+}
+
+// guess finds out who served those of which neither an id nor the connection tells it. Those that
+// gave up come behind those that had their answer, as nobody need have served them, and may leave
+// one only to others of these.
+func (p *Pairs) guess(made []*httpphases.Request, byID map[int]*httpphases.ServerRequest, free map[string]*untaken) {
+	gaveUp := gaveUpOf(made, byID)
+	for _, turn := range [3]bool{false, true, false} {
+		for _, r := range made {
+			if !r.HasDuration || byID[r.Server] != nil || p.by[r.ID] != nil {
+				continue
+			}
+			q := asking(r)
+			if q.gaveUp != turn {
+				continue
+			}
+			s := p.theOnly(&q, free[q.path])
+			if s == nil || q.gaveUp && p.rivals(gaveUp[q.path], &q, s) {
+				continue
+			}
+			p.by[r.ID] = s
+			take(free, s)
+		}
+	}
 }
 
 // sides returns what was made, and what was served by its ID and by its path, in the order of its start.
@@ -379,11 +397,22 @@ func (u *untaken) from(start int64) int {
 
 // theOnly returns the only request of those not taken yet that can have served q, nil if there are
 // none or several. Of those that had ended before q there is one rather than of those that wrote
-// their end later.
+// their end later, and rather of these than of those that went on.
 func (p *Pairs) theOnly(q *asked, of *untaken) *httpphases.ServerRequest {
 	if of == nil {
 		return nil
 	}
+	s, none := p.theOnlyUntil(q, of)
+	if none && q.end < math.MaxInt64 && !q.guessed {
+		goesOn := *q
+		goesOn.end = math.MaxInt64
+		s, _ = p.theOnlyUntil(&goesOn, of)
+	}
+	return s
+}
+
+// theOnlyUntil is theOnly of those that had ended when q.end says. It also reports whether there are none.
+func (p *Pairs) theOnlyUntil(q *asked, of *untaken) (_ *httpphases.ServerRequest, none bool) {
 	var only [2]*httpphases.ServerRequest
 	var n [2]int
 	until, end, looks := q.to, min(q.end, unended), 0
@@ -393,12 +422,12 @@ func (p *Pairs) theOnly(q *asked, of *untaken) *httpphases.ServerRequest {
 	for i := of.next(of.from(q.from), end); i < len(of.all) && of.all[i].Start <= until; i = of.next(i+1, end) {
 		c := of.all[i]
 		if looks++; looks > maxServed {
-			return nil
+			return nil, false
 		}
 		switch {
 		case !q.reaches(c), !p.allows(q, c):
 		case c.Start > q.to: // it can be what q had asked for
-			return nil
+			return nil, false
 		case q.served(c):
 			k := 0
 			if q.end < math.MaxInt64 && c.Start+c.Duration > q.to {
@@ -406,17 +435,17 @@ func (p *Pairs) theOnly(q *asked, of *untaken) *httpphases.ServerRequest {
 			}
 			only[k] = c
 			if n[k]++; n[0] > 1 {
-				return nil
+				return nil, false
 			}
 		}
 	}
 	switch {
 	case n[0] == 1:
-		return only[0]
+		return only[0], false
 	case n[0] == 0 && n[1] == 1:
-		return only[1]
+		return only[1], false
 	}
-	return nil
+	return nil, n[1] == 0
 }
 
 // Of returns the request by which r was served, as Settle found it, else the one that ids name,

@@ -230,7 +230,10 @@ func (c *clientEnd) fit(byPath map[string][]*httpphases.ServerRequest, servers m
 	needed := 0
 	var order []*serverEnd
 	for i := range c.asked {
-		q := &c.asked[i]
+		q := c.asked[i]
+		if q.gaveUp { // what it asked for may be on its way still
+			q.to, q.answered = q.to+slack, q.answered+slack
+		}
 		l := byPath[q.path]
 		from := sort.Search(len(l), func(i int) bool { return l[i].Start >= q.from })
 		if from+maxServed < len(l) && l[from+maxServed].Start <= q.to {
@@ -349,10 +352,10 @@ func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 			many[q.path][sort.Search(len(l), func(i int) bool { return s.served[l[i]].Start > q.answered })]--
 			continue
 		}
-		for _, k := range l[from:to] {
-			if q.served(s.served[k]) {
-				may[i] = append(may[i], k)
-			}
+		may[i] = q.allServed(s.served, l[from:to])
+		if len(may[i]) == 0 && !q.guessed {
+			q.end = math.MaxInt64 // who served it went on
+			may[i] = q.allServed(s.served, l[from:to])
 		}
 		slices.Sort(may[i])
 	}
@@ -378,6 +381,16 @@ func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 			p.by[q.request] = s.served[may[i][0]]
 		}
 	}
+}
+
+// allServed returns which of the numbers are those of requests that can be what served q.
+func (q *asked) allServed(by []*httpphases.ServerRequest, numbers []int) (may []int) {
+	for _, k := range numbers {
+		if q.served(by[k]) {
+			may = append(may, k)
+		}
+	}
+	return may
 }
 
 // rank takes out of what may have served each request, of n that were served on the connection,

@@ -131,6 +131,15 @@ func TestConnectionsTellWhoServed(t *testing.T) {
 			over(1, 9, "/a", 0, 7.5, behind(5, 0, 7)), over(2, 9, "/b", 2, 9.5, behind(7.6, 2, 7)), over(3, 9, "/d", 0, 11.5, behind(9.6, 0, 8)), over(4, 9, "/e", 2, 13.5, behind(11.6, 2, 8)),
 			over(5, 7, "/c", 20, 23), over(6, 8, "/c", 20.5, 23),
 		}, map[int]int{1: 17, 2: 18, 3: 19, 4: 20, 5: 13, 6: 16}},
+		"who served them went on": {[]paired{
+			on(11, "A:00000001", "/a", 1, 50), on(12, "B:00000001", "/a", 1, 50), over(1, 7, "/a", 0, 6), over(2, 8, "/a", 0.5, 6),
+			on(13, "A:00000002", "/b", 58, 59), over(3, 7, "/b", 57, 60),
+		}, map[int]int{1: 11, 2: 12, 3: 13}},
+		"one had given up before it was served": {[]paired{
+			on(11, "A:00000001", "/a", 1, 5), over(1, 7, "/a", 0, 6), on(12, "B:00000001", "/a", 1, 5), over(2, 8, "/a", 0.5, 6),
+			on(13, "A:00000002", "/b", 8, 9), over(3, 7, "/b", 7, 9.5), on(14, "B:00000002", "/b", 11, 12), over(4, 8, "/b", 10, 13),
+			over(5, 7, "/c", 20, 21, canceled), on(15, "A:00000003", "/c", 22, 23), over(6, 8, "/c", 30, 31, canceled), on(16, "B:00000003", "/c", 32, 33),
+		}, map[int]int{1: 11, 2: 12, 3: 13, 4: 14}},
 	} {
 		assert.Equal(t, c.want, settled(c.rows), name)
 	}

@@ -82,11 +82,11 @@ func TestTheOnly(t *testing.T) {
 		}
 		q := asked{path: "/a", port: 1, from: random.Int64N(9) * 1e6}
 		q.to = q.from + random.Int64N(9)*1e6
-		q.answered, q.end, q.gaveUp = q.to, q.to+slack, random.IntN(3) == 0
+		q.answered, q.end, q.gaveUp, q.guessed = q.to, q.to+slack, random.IntN(3) == 0, random.IntN(3) == 0
 		if q.gaveUp || random.IntN(3) == 0 {
 			q.end = math.MaxInt64
 		}
-		var only [2][]*httpphases.ServerRequest
+		var only [3][]*httpphases.ServerRequest
 		late := false
 		for _, c := range all {
 			switch {
@@ -97,6 +97,8 @@ func TestTheOnly(t *testing.T) {
 				only[1] = append(only[1], c)
 			case q.served(c):
 				only[0] = append(only[0], c)
+			case q.began(c) && c.HasDuration && !q.guessed: // it went on
+				only[2] = append(only[2], c)
 			}
 		}
 		var want *httpphases.ServerRequest
@@ -106,6 +108,8 @@ func TestTheOnly(t *testing.T) {
 			want = only[0][0]
 		case len(only[0]) == 0 && len(only[1]) == 1:
 			want = only[1][0]
+		case len(only[0])+len(only[1]) == 0 && len(only[2]) == 1:
+			want = only[2][0]
 		}
 		require.Equal(t, want, (*Pairs)(nil).theOnly(&q, u["/a"]))
 		if want != nil {
