@@ -118,3 +118,30 @@ func TestHTTPPageShowsServed(t *testing.T) {
 	assert.Regexp(t, `^869 served: p50 [\d.]+ ms`, text, "a side has percentiles of its own")
 	b.Screenshot("requests-served")
 }
+
+// On paper there is each request, and not those that the screen had room for.
+func TestHTTPPageOnPaper(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1000, 500)
+	address, _ := httpPage(t, "../requests/testdata/http-more.nettrace.zst", &HTTP{})
+	b.Open(address, `document.querySelectorAll(".row").length > 3`)
+	var shown, all int
+	count := func(expression string) (n int) {
+		t.Helper()
+		b.Eval(expression, &n)
+		return n
+	}
+	const rows = `document.querySelectorAll(".row").length`
+	shown, all = count(rows), count("rows.length")
+	assert.Less(t, shown, all)
+	b.Paper()
+	assert.Equal(t, all, count(rows))
+	assert.GreaterOrEqual(t, count(`document.documentElement.scrollHeight`), 24*all)
+	b.Eval(`dispatchEvent(new Event("afterprint"))`, nil)
+	b.Show(1000, 500, false)
+	b.Eval(`rows = Array(3000).fill(rows[0])`, nil)
+	b.Paper()
+	assert.Equal(t, 2000, count(rows))
+	var told string
+	b.Eval(`document.getElementById("count").textContent`, &told)
+	assert.Equal(t, "the first 2,000 of 3,000", told)
+}

@@ -179,6 +179,13 @@ func (b *Browser) Show(width, height int, dark bool) {
 	b.call("Emulation.setEmulatedMedia", map[string]any{"features": []map[string]string{{"name": "prefers-color-scheme", "value": theme}}}, nil)
 }
 
+// Paper shows the page as it is printed.
+func (b *Browser) Paper() {
+	b.t.Helper()
+	b.call("Emulation.setEmulatedMedia", map[string]any{"media": "print"}, nil)
+	b.Eval(`dispatchEvent(new Event("beforeprint"))`, nil)
+}
+
 // listen passes on the answers; events are not asked for.
 func (p *program) listen(r io.Reader) {
 	defer close(p.answers)

@@ -557,3 +557,37 @@ func TestOpensWithoutSamples(t *testing.T) {
 		})
 	}
 }
+
+// On a narrow or low screen the page scrolls, and what is looked at is no strip at its end. On paper
+// there is the whole of a table.
+func TestPageOnOtherMedia(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1400, 900)
+	b.Open(pageOf(t, "../../testdata/chain.nettrace.zst"), drawn)
+	high := func(id string) (v float64) {
+		t.Helper()
+		b.Eval(`document.getElementById("`+id+`").getBoundingClientRect().height`, &v)
+		return v
+	}
+	for _, size := range [][2]int{{360, 740}, {740, 360}} {
+		b.Show(size[0], size[1], false)
+		look(t, b)
+		assert.Greater(t, high("chart"), 200.0, size)
+		var end, right float64
+		b.Eval(`scrollTo(0, 1e6), document.getElementById("details").getBoundingClientRect().bottom - innerHeight`, &end)
+		assert.LessOrEqual(t, end, 1.0, "the end of the page can be seen")
+		b.Eval(`(m => { m.parentElement.open = true; return m.getBoundingClientRect().right - innerWidth })(document.querySelector(".menu"))`, &right)
+		assert.LessOrEqual(t, right, 0.0, size)
+	}
+	b.Show(1000, 700, false)
+	b.Eval(`document.getElementById("chart").focus()`, nil)
+	b.Key("5")
+	look(t, b)
+	var rows, page float64
+	b.Eval(`document.querySelector("#table table").offsetHeight`, &rows)
+	assert.Greater(t, rows, 700.0, "a table that is larger than the screen")
+	b.Paper()
+	b.Eval(`document.querySelector("#table table").offsetHeight`, &rows)
+	assert.GreaterOrEqual(t, high("table"), rows)
+	b.Eval(`document.documentElement.scrollHeight`, &page)
+	assert.GreaterOrEqual(t, page, rows)
+}
