@@ -36,6 +36,8 @@ type Result struct {
 	// Damages are the places at which the two files are damaged, if any is: what is missing seems
 	// to be less.
 	Damages []int `json:"damages,omitempty"`
+	// Lost are the events that the recorders of the two lost, if any were: likewise.
+	Lost []int64 `json:"lost,omitempty"`
 
 	a, b *costs
 	few  map[string][]string // names of a kind that one of the traces has too little of
@@ -43,7 +45,9 @@ type Result struct {
 	// that of the other one did.
 	untyped string
 	// untold is that of the one whose file does not tell of samples whether they waited, if the other one does.
-	untold  string
+	untold string
+	// ticked is that of the one whose samples processors took, if the runtime took those of the other one.
+	ticked  string
 	doubted bool // totals moved, and lost methods may be all of it
 	// mix are the shares of the routes in all requests, percent, that moved far: by most first.
 	mix  []Named
@@ -62,16 +66,25 @@ func Traces(before, after *Trace) *Result {
 	before, after = alike(before, after)
 	typeAlike(before.Profile, after.Profile)
 	typeAlike(after.Profile, before.Profile)
+	untold := onlyOne(before, after, func(p *profile.Profile) bool { return p.Meta.Untold })
+	if untold != "" { // waits that one cannot leave out count in both
+		before.Profile.Meta.Untold, after.Profile.Meta.Untold = true, true
+	}
 	n := &names{ids: map[string]int{}}
 	a, b := newCosts(before, n), newCosts(after, n)
 	r := &Result{Before: before.Name, After: after.Name, Requests: [2]int{before.Requests.Len(), after.Requests.Len()}, Seconds: [2]float64{before.seconds(), after.seconds()}, a: a, b: b}
 	if before.Damages+after.Damages > 0 {
 		r.Damages = []int{before.Damages, after.Damages}
 	}
+	if x, y := before.Profile.Meta.Lost, after.Profile.Meta.Lost; x+y > 0 {
+		r.Lost = []int64{x, y}
+	}
 	var all profile.Selection
 	r.bare = before.Empty(&all) && after.Empty(&all)
-	r.untyped = onlyOne(before, after, func(m *profile.Meta) bool { return m.Untyped })
-	r.untold = onlyOne(before, after, func(m *profile.Meta) bool { return m.Untold })
+	if r.untold = untold; untold == "" {
+		r.untyped = onlyOne(before, after, func(p *profile.Profile) bool { return p.Meta.Untyped })
+		r.ticked = onlyOne(before, after, ticked)
+	}
 	r.PerRequest = min(r.Requests[0], r.Requests[1]) >= minRequests
 	if a.all+b.all > 0 {
 		r.Told = (a.told + b.told) / (a.all + b.all)
@@ -106,14 +119,19 @@ func Traces(before, after *Trace) *Result {
 }
 
 // onlyOne returns the name of the trace of which alone something holds, if there is one.
-func onlyOne(a, b *Trace, holds func(*profile.Meta) bool) string {
-	switch was, is := holds(&a.Profile.Meta), holds(&b.Profile.Meta); {
+func onlyOne(a, b *Trace, holds func(*profile.Profile) bool) string {
+	switch was, is := holds(a.Profile), holds(b.Profile); {
 	case was && !is:
 		return a.Name
 	case is && !was:
 		return b.Name
 	}
 	return ""
+}
+
+// ticked reports whether processors took the samples of a profile, and not the sampler of a runtime.
+func ticked(p *profile.Profile) bool {
+	return slices.ContainsFunc(p.Threads, func(th *profile.Thread) bool { return th.Samples.Count(profile.SampleCPU) > 0 })
 }
 
 // typeAlike has b go by its innermost methods where a does and b has no sample on a CPU by its types: so

@@ -37,6 +37,12 @@ func TestNamesThatDifferOnlyByCompilation(t *testing.T) {
 		{"A!A.B.<Run>g__Loop|5_2(int32)", "A!A.B.<Run>g__Loop|7_2(int32)"},
 		{"D!dynamicClass.lambda_method2(pMT: 0x7fb56c4f2530)", "D!dynamicClass.lambda_method3(pMT: 0x7f731cef2530)"},
 		{"?!0x7f7319e5f851", "?!0x7fb56945f851"},
+		// As perf's map and the runtime's events have them, of the same runs.
+		{"lab!Lab.Chain.Walk::Mix(int64)", "lab!Lab.Chain.Walk.Mix(int64)"},
+		{"a!A.B`1[System.__Canon]::Run(class [System.Runtime]System.IO.Stream,valuetype [System.Runtime]System.ReadOnlyMemory`1<uint8>)",
+			"a!A.B`1[System.__Canon].Run(class System.IO.Stream,value class System.ReadOnlyMemory`1<unsigned int8>)"},
+		{"a!Interop+Sys::Send(valuetype Interop/Sys/Header*,native uint,native int,int64*)", "a!Interop+Sys.Send(value class Header*,unsigned int,int,int64*)"},
+		{"a!A.B::Run(char*,object,string&,class A.B/C<!0,!1>)", "a!A.B.Run(wchar*,class System.Object,class System.String&,class C<!0,!1>)"},
 	}
 	for _, p := range same {
 		assert.Equal(t, Name(p[0]), Name(p[1]))
@@ -45,6 +51,7 @@ func TestNamesThatDifferOnlyByCompilation(t *testing.T) {
 		{"A!A.B.<Run>b__5_0(int32)", "A!A.B.<Run>b__5_1(int32)"},
 		{"A!A.B.Run1()", "A!A.B.Run2()"},
 		{"A!A.B`1.Run()", "A!A.B`2.Run()"},
+		{"libx.so.6!std::sort(char)", "libx.so.6!std.sort(wchar)"},
 	}
 	for _, p := range other {
 		assert.NotEqual(t, Name(p[0]), Name(p[1]))
@@ -332,6 +339,9 @@ func TestIntervalsArePossible(t *testing.T) {
 		{Figure{Before: 1, After: 40, Change: 3900, Low: 2592, High: 5208}, "> +999 %", "> +999 %"},
 		{Figure{After: 40}, "new", "new"},
 		{Figure{Before: 40, Change: -100, Low: -100, High: -90}, "gone", "-100 to -90 %"},
+		{Figure{Before: 5797, After: 10, Change: -99.83, Low: -100, High: -88}, "-99.8 %", "-100 to -88 %"},
+		{Figure{Before: 1e6, After: 1, Change: -99.9999, Low: -100, High: -88}, "-99.9 %", "-100 to -88 %"},
+		{Figure{Before: 40, After: 39.9, Change: -0.25, Low: -3, High: 2.5}, "+0 %", "-3 to +2 %"},
 	}
 	for _, tt := range tests {
 		assert.Equal(t, tt.change, tt.f.change())
@@ -404,15 +414,20 @@ func TestPageDraws(t *testing.T) {
 		b.Eval(`[...document.querySelectorAll("#flame button")].map(f => f.textContent)`, &names)
 		return names
 	}
+	var told string
 	all := []string{"all", "App!App.Main()", "App!App.Other()", "App!App.Slow()"}
 	assert.Equal(t, all, frames())
-	var told string
 	b.Eval(`document.querySelector("#flame button:last-child").focus(), document.getElementById("tip").textContent`, &told)
 	assert.Equal(t, "App!App.Slow(): 789.0 → 1625.0 ms, 106 %", told)
 	b.Eval(`document.activeElement.click()`, nil)
 	assert.Equal(t, []string{"App!App.Slow()"}, frames())
 	b.Eval(`document.getElementById("reset").click()`, nil)
 	assert.Equal(t, all, frames())
+	b.Eval(`document.getElementById("title").textContent = "a".repeat(99), document.querySelector("li").textContent = "b".repeat(99)`, nil)
+	b.Show(360, 740, false)
+	b.Wait(`innerWidth === 360 && document.documentElement.scrollWidth <= 360`)
+	b.Eval(`[-99.99, -99.4, -0.2, 12].map(percent).join()`, &told)
+	assert.Equal(t, "-99.9 %,-99 %,0 %,12 %", told)
 }
 
 // TestPageDrawsDeepStacks: a stack may be deeper than a browser's program may call itself, and a
@@ -811,6 +826,76 @@ func TestUntoldOne(t *testing.T) {
 			assert.Contains(t, told, map[bool]string{true: a.Name, false: b.Name}[untold[0]]+says)
 		}
 	}
+}
+
+// Waits of a file that does not tell them are none that the other trace has less of.
+func TestUntoldWaits(t *testing.T) {
+	waits := func(typ profile.SampleType) *Trace {
+		tr := batch(1, map[string]int{"App.Slow()": 800, "App.Read()": 3000}, false)
+		of := tr.Profile.Threads[0]
+		th := &profile.Thread{Process: of.Process, TID: of.TID}
+		for i, s := range of.Samples.All() {
+			if i < 3000 { // App.Read comes first
+				s.Type = typ
+			}
+			th.Samples.Append(s)
+		}
+		tr.Profile.Threads[0] = th
+		return tr
+	}
+	for i := range 2 {
+		sides := [2]*Trace{waits(profile.SampleExternal), waits(profile.SampleExternal)}
+		sides[i] = waits(profile.SampleManaged)
+		sides[i].Profile.Meta.Untold = true
+		r := Traces(sides[0], sides[1])
+		assert.InEpsilon(t, r.CPU.Before, r.CPU.After, 0.01)
+		assert.Equal(t, "Nothing moved beyond noise.", r.verdict()[0])
+		tree := r.tree()
+		assert.Equal(t, tree.total[0], tree.total[1])
+	}
+}
+
+// What the runtime's events and perf's map call a method by is one method, but the time is not of one
+// kind that processors and the sampler of the runtime tell.
+func TestUnlikeSamplers(t *testing.T) {
+	of := func(module, name string, typ profile.SampleType) *Trace {
+		tr := batch(1, nil, false)
+		table := tr.Profile.Table
+		stack := table.Push(0, table.AddFrame(profile.Frame{Method: table.AddMethod(profile.Method{Module: module, Name: name})}))
+		spin := table.Push(stack, table.AddFrame(profile.Frame{Method: table.AddMethod(profile.Method{
+			Module: strings.ToLower("System.Private.CoreLib"), Name: "System.Threading.LowLevelSpinWaiter::Wait(int32)"})}))
+		th := tr.Profile.Threads[0]
+		for i := range 1000 {
+			th.Samples.Append(profile.Sample{Time: int64(2*i+1) * 1e6, Stack: stack, Type: typ})
+			th.Samples.Append(profile.Sample{Time: int64(2*i+2) * 1e6, Stack: spin, Type: typ})
+		}
+		tr.Profile.Meta.End = 2_000_000_000
+		tr.unrecorded = tr.notRecorded(&session{})
+		return tr
+	}
+	const says = "Processors took the samples of trace 1"
+	a, b := of("Lab", "Lab.Walk.Mix(class System.String)", profile.SampleManaged), of("lab", "Lab.Walk::Mix(string)", profile.SampleCPU)
+	r := Traces(a, b)
+	require.Len(t, r.Methods, 1)
+	assert.Equal(t, "Lab!Lab.Walk.Mix(class System.String)", r.Methods[0].Method)
+	assert.InDelta(t, 1000, r.Methods[0].Self.Before, 5, "without what spins")
+	assert.InDelta(t, 1000, r.Methods[0].Self.After, 5)
+	assert.Contains(t, r.verdict()[0], says)
+	assert.NotContains(t, strings.Join(Traces(b, b).verdict(), "\n"), says)
+	b.Name = "perf"
+	assert.Contains(t, Traces(b, a).verdict()[0], "Processors took the samples of perf")
+}
+
+// What a recorder lost seems to be less, and that is said first.
+func TestLost(t *testing.T) {
+	a, b := batch(1, map[string]int{"App.Slow()": 800}, false), batch(2, map[string]int{"App.Slow()": 800}, false)
+	assert.Equal(t, []string{"Nothing moved beyond noise."}, Traces(a, b).verdict())
+	b.Profile.Meta.Lost = 7
+	r := Traces(a, b)
+	assert.Equal(t, []int64{0, 7}, r.Lost)
+	assert.Equal(t, "Events of trace 2 that were lost while recording: 7. What there was of them is less here.", r.verdict()[0])
+	a.Profile.Meta.Lost = 5
+	assert.Contains(t, Traces(a, b).verdict()[0], "Events of trace 1 that were lost while recording: 5.")
 }
 
 // answered gives a trace requests of one route, by how they ended.

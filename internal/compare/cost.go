@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
@@ -35,11 +36,16 @@ type names struct {
 	ids  map[string]int
 }
 
+// id returns the number of a name. Recorders spell the module as its file or in lower case.
 func (n *names) id(s string) int {
-	id, ok := n.ids[s]
+	key := s
+	if i := strings.IndexByte(s, '!'); i > 0 {
+		key = strings.ToLower(s[:i]) + s[i:]
+	}
+	id, ok := n.ids[key]
 	if !ok {
 		id = len(n.list)
-		n.ids[s] = id
+		n.ids[key] = id
 		n.list = append(n.list, s)
 	}
 	return id
@@ -303,7 +309,7 @@ func (c *costs) each(f func(leaf int, th *profile.Thread, st *profile.Stretch, r
 	for _, th := range p.Threads {
 		work := th.Work.Cursor()
 		for st := range timing.Stretches(th) {
-			if !st.Type.OnCPU() {
+			if !c.counts(&st) {
 				continue
 			}
 			s := c.stack(st.Stack)
@@ -319,6 +325,11 @@ func (c *costs) each(f func(leaf int, th *profile.Thread, st *profile.Stretch, r
 	}
 }
 
+// counts reports whether a stretch counts as on a CPU.
+func (c *costs) counts(st *profile.Stretch) bool {
+	return st.Type.OnCPU() || c.trace.Profile.Meta.Untold
+}
+
 func (c *costs) stack(id profile.StackID) stackCost {
 	s, ok := c.stacks[id]
 	if ok {
@@ -328,7 +339,7 @@ func (c *costs) stack(id profile.StackID) stackCost {
 	t := c.trace.Profile.Table
 	for at := id; at != 0; at = t.Parent(at) {
 		if s.leaf = c.innermost(at); s.leaf >= 0 {
-			s.idle = isWait(t.MethodOf(t.Frame(at)))
+			s.idle = IsWait(c.names.list[s.leaf])
 			break
 		}
 	}

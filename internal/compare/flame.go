@@ -51,7 +51,7 @@ func (r *Result) tree() *node {
 		nodes := map[profile.StackID]*node{0: root}
 		for _, th := range p.Threads {
 			for st := range timing.Stretches(th) {
-				if !st.Type.OnCPU() || c.stack(st.Stack).idle {
+				if !c.counts(&st) || c.stack(st.Stack).idle {
 					continue
 				}
 				c.node(nodes, st.Stack).self[side] += scale * float64(st.Nanos())

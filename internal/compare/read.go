@@ -350,37 +350,60 @@ func (t *Trace) Empty(sel *profile.Selection) bool {
 	return stackless && t.Requests.Len()+len(t.Counters)+len(t.GC) == 0
 }
 
-// Parts of names that another compilation of the same source changes: the ordinal that the
-// compiler gives a method for its lambdas, local functions and state machines, and
-// addresses that stand for a method.
-var compiled = sync.OnceValue(func() []replacement {
-	return []replacement{
-		{regexp.MustCompile(`>b__\d+_(\d+)`), ">b__${1}"},
-		{regexp.MustCompile(`>d__\d+`), ">d__"},
-		{regexp.MustCompile(`DisplayClass\d+_`), "DisplayClass_"},
-		{regexp.MustCompile(`\|\d+_(\d+)`), "|${1}"},
-		{regexp.MustCompile(`AnonymousType\d+`), "AnonymousType"},
-		{regexp.MustCompile(`pMT: 0x[0-9A-Fa-f]+`), "pMT"},
-		{regexp.MustCompile(`lambda_method\d+`), "lambda_method"},
-		{regexp.MustCompile(`!0x[0-9A-Fa-f]+$`), "!?"},
-	}
-})
+// Parts of names, as patterns and what replaces them. As the map of perf spells signatures, and as the
+// runtime's events do (its two printers of signatures, PrettyPrintSig and PrettyPrintSigLegacy); then what
+// another compilation of the same source changes: the ordinal that the compiler gives a method for its
+// lambdas, local functions and state machines, and addresses that stand for a method.
+var parts = [...][2]string{
+	{`\b(class|valuetype) (?:\[[^\]]*\])?(?:[^ ,<>()\[\]]*/)?`, "${1} "},
+	{`\bvaluetype `, "value class "},
+	{`\bnative uint\b`, "unsigned int"},
+	{`\bnative int\b`, "int"},
+	{`\buint(8|16|32|64)\b`, "unsigned int${1}"},
+	{`\bobject\b`, "class System.Object"},
+	{`\bstring\b`, "class System.String"},
+	{`\bchar\b`, "wchar"},
 
-// A replacement is what stands in a name in place of what a pattern finds.
-type replacement struct {
-	pattern *regexp.Regexp
-	with    string
+	{`>b__\d+_(\d+)`, ">b__${1}"},
+	{`>d__\d+`, ">d__"},
+	{`DisplayClass\d+_`, "DisplayClass_"},
+	{`\|\d+_(\d+)`, "|${1}"},
+	{`AnonymousType\d+`, "AnonymousType"},
+	{`pMT: 0x[0-9A-Fa-f]+`, "pMT"},
+	{`lambda_method\d+`, "lambda_method"},
+	{`!0x[0-9A-Fa-f]+$`, "!?"},
 }
 
-// Name is a method's name without what only compilation changes.
+// compiled is the first of parts that compilation changes.
+const compiled = 8
+
+var patterns = sync.OnceValue(func() (list []*regexp.Regexp) {
+	for _, p := range parts {
+		list = append(list, regexp.MustCompile(p[0]))
+	}
+	return list
+})
+
+// replaced returns s with parts from one on, before another, replaced.
+func replaced(s string, from, before int) string {
+	for i, p := range patterns()[from:before] {
+		s = p.ReplaceAllString(s, parts[from+i][1])
+	}
+	return s
+}
+
+// Name is a method's name without what only compilation changes, and as the runtime's events spell it, where
+// it comes from the map of perf: `lab!Lab.Walk::Mix(uint8)`. A library of the system, whose names may hold ::
+// as well, is a file.
 func Name(full string) string {
+	name, args, _ := strings.Cut(full, "(")
+	if of, method, ok := strings.Cut(name, "::"); ok && !strings.Contains(of, ".so") {
+		full = of + "." + method + "(" + replaced(args, 0, compiled)
+	}
 	if !strings.ContainsAny(full, "0123456789") {
 		return full
 	}
-	for _, c := range compiled() {
-		full = c.pattern.ReplaceAllString(full, c.with)
-	}
-	return full
+	return replaced(full, compiled, len(parts))
 }
 
 // waits are methods in which a thread waits or spins for work: no cost of what the program does.
@@ -390,12 +413,9 @@ var waits = []string{
 	"System.Threading.Thread.Join", "System.Threading.Thread.SpinWait",
 }
 
-// IsWait reports whether a method, by its full name, is one in which a thread waits.
-func IsWait(full string) bool {
-	module, name, _ := strings.Cut(full, "!")
-	return isWait(profile.Method{Module: module, Name: name})
-}
-
-func isWait(m profile.Method) bool {
-	return m.Module == "System.Private.CoreLib" && slices.ContainsFunc(waits, func(w string) bool { return strings.HasPrefix(m.Name, w) })
+// IsWait reports whether a method, by its Name, is one in which a thread waits.
+func IsWait(name string) bool {
+	const module = "System.Private.CoreLib!"
+	return len(name) > len(module) && strings.EqualFold(name[:len(module)], module) &&
+		slices.ContainsFunc(waits, func(w string) bool { return strings.HasPrefix(name[len(module):], w) })
 }

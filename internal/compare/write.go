@@ -20,8 +20,13 @@ const most = 999
 func percent(v float64) string { return bound(v) + " %" }
 
 func bound(v float64) string {
-	if v > most {
+	switch {
+	case v > most:
 		return fmt.Sprintf("> %+d", most)
+	case -100 < v && v < -99.5: // what is left is not gone
+		return fmt.Sprintf("%.1f", math.Ceil(v*10)/10)
+	case math.Abs(v) < 0.5: // no -0
+		v = 0
 	}
 	return fmt.Sprintf("%+.0f", v)
 }
@@ -147,7 +152,23 @@ func (r *Result) verdict() (v []string) {
 	if r.PerRequest {
 		of = "a request"
 	}
-	moved := 0
+	say := func(format string, args ...any) { v = append(v, fmt.Sprintf(format, args...)) }
+	// What follows may come of this.
+	for i, name := range []string{r.Before, r.After} {
+		if r.Damages != nil && r.Damages[i] > 0 {
+			say("Places at which %s is damaged: %d. What could be saved of it is compared.", name, r.Damages[i])
+		}
+		if r.Lost != nil && r.Lost[i] > 0 {
+			say("Events of %s that were lost while recording: %d. What there was of them is less here.", name, r.Lost[i])
+		}
+	}
+	if r.ticked != "" && r.compares("cpu") {
+		say("Processors took the samples of %s, and the runtime those of the other trace, in which managed code counts that waits for a processor, and native code does not: CPU times are not comparable.", r.ticked)
+	}
+	if r.lastUnlike() {
+		say("The traces last %s and %s: unless both did the same work, totals are not comparable.", lasts(r.Seconds[0]), lasts(r.Seconds[1]))
+	}
+	moved, doubts := 0, len(v)
 	for i := range r.Methods {
 		if m := &r.Methods[i]; m.Self.Moved() {
 			if moved++; moved <= 3 {
@@ -164,7 +185,7 @@ func (r *Result) verdict() (v []string) {
 	case moved == 4:
 		v = append(v, "1 more method moved by itself.")
 	case moved > 4:
-		v = append(v, fmt.Sprintf("%d more methods moved by themselves.", moved-3))
+		say("%d more methods moved by themselves.", moved-3)
 	}
 	if n, m := r.onlyTotals(); n > 0 {
 		line := fmt.Sprintf("%s with what it calls: %s -> %s %s %s, %s", m.Method, number(m.Total.Before), number(m.Total.After), unit, of, m.Total.Told())
@@ -174,7 +195,7 @@ func (r *Result) verdict() (v []string) {
 		v = append(v, line+". No method moved by itself.")
 	}
 	if f := &r.CPU; f.Moved() {
-		v = append(v, fmt.Sprintf("All methods together: %s -> %s %s %s, %s.", number(f.Before), number(f.After), unit, of, f.Told()))
+		say("All methods together: %s -> %s %s %s, %s.", number(f.Before), number(f.After), unit, of, f.Told())
 	}
 	pauses, numbers := r.GC[:min(1, len(r.GC))], r.GC[min(1, len(r.GC)):] // see collections
 	for _, l := range []struct {
@@ -186,45 +207,41 @@ func (r *Result) verdict() (v []string) {
 		for i := range l.list {
 			if x := &l.list[i]; x.Moved() {
 				if n++; n <= 2 {
-					v = append(v, fmt.Sprintf("%s: %s -> %s %s, %s.", x.Name, l.form(x.Before), l.form(x.After), l.what, x.Told()))
+					say("%s: %s -> %s %s, %s.", x.Name, l.form(x.Before), l.form(x.After), l.what, x.Told())
 				}
 			}
 		}
 	}
 	if r.bare {
 		v = append(v, "Neither trace holds what is compared: samples, allocations, exceptions, waits for locks, requests, collections or counters.")
-	} else if len(v) == 0 && len(r.NotCompared) == 0 {
+	} else if len(v) == doubts && len(r.NotCompared) == 0 {
 		v = append(v, "Nothing moved beyond noise.")
-	} else if len(v) == 0 {
+	} else if len(v) == doubts {
 		v = append(v, "Of what both traces recorded nothing moved beyond noise.")
 	}
-	if r.lastUnlike() {
-		v = append([]string{fmt.Sprintf("The traces last %s and %s: unless both did the same work, totals are not comparable.", lasts(r.Seconds[0]), lasts(r.Seconds[1]))}, v...)
-	}
-	for i, n := range slices.Backward(r.Damages) {
-		if n > 0 { // what follows may come of that
-			v = slices.Insert(v, 0, fmt.Sprintf("Places at which %s is damaged: %d. What could be saved of it is compared.", [2]string{r.Before, r.After}[i], n))
-		}
-	}
 	if r.untyped != "" && r.compares("cpu") {
-		v = append(v, fmt.Sprintf("The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped))
+		say("The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped)
 	}
 	if r.untold != "" && r.compares("cpu") {
-		v = append(v, fmt.Sprintf("%s does not tell of all samples whether they were on a CPU or waited: waits count as CPU time there, and not in the other trace.", r.untold))
+		say("%s does not tell of all samples whether they were on a CPU or waited: waits count as CPU time in both.", r.untold)
 	}
 	if r.doubted {
 		lost := func(c *costs) string { return fmt.Sprintf("%.0f", 100*c.lost.time/max(1, c.all)) }
-		v = append(v, fmt.Sprintf("The outer methods of stacks are lost, for %s %% of the CPU time before and %s %% after: totals that may differ for that alone are `can't tell`.", lost(r.a), lost(r.b)))
+		say("The outer methods of stacks are lost, for %s %% of the CPU time before and %s %% after: totals that may differ for that alone are `can't tell`.", lost(r.a), lost(r.b))
 	}
 	for _, n := range r.NotCompared {
-		v = append(v, fmt.Sprintf("Not compared: %s, since %s.", n.words, n.Why))
+		say("Not compared: %s, since %s.", n.words, n.Why)
 	}
 	if len(r.mix) > 0 {
 		x := &r.mix[0]
-		v = append(v, fmt.Sprintf("Other requests were asked for: %s are %s -> %s %% of them. What a request allocates, throws and waits for locks on average, and collections, may differ for that alone.", x.Name, number(x.Before), number(x.After)))
+		say("Other requests were asked for: %s are %s -> %s %% of them. What a request allocates, throws and waits for locks on average, and collections, may differ for that alone.", x.Name, number(x.Before), number(x.After))
 	}
 	if r.PerRequest {
-		v = append(v, fmt.Sprintf("Costs are those of a request: %d before, %d after; %.0f %% of the CPU time is known to belong to one.", r.Requests[0], r.Requests[1], 100*r.Told))
+		line := fmt.Sprintf("Costs are those of a request: %d before, %d after", r.Requests[0], r.Requests[1])
+		if r.a.all+r.b.all > 0 && r.compares("cpu") {
+			line += fmt.Sprintf("; %.0f %% of the CPU time is known to belong to one", 100*r.Told)
+		}
+		v = append(v, line+".")
 	}
 	return v
 }
