@@ -64,6 +64,7 @@ type Named struct {
 // Traces compares two traces.
 func Traces(before, after *Trace) *Result {
 	before, after = alike(before, after)
+	routesAlike(before.Requests, after.Requests)
 	typeAlike(before.Profile, after.Profile)
 	typeAlike(after.Profile, before.Profile)
 	untold := onlyOne(before, after, func(p *profile.Profile) bool { return p.Meta.Untold })

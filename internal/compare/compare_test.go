@@ -999,3 +999,26 @@ func TestSidesOfRequests(t *testing.T) {
 		assert.Empty(t, r.Routes)
 	}
 }
+
+// Without the DiagnosticSource bridge no event tells the method of a request that is made: with it the same
+// routes are asked for.
+func TestRoutesOfUntoldMethods(t *testing.T) {
+	of := func(method string) *Trace {
+		tr := batch(1, map[string]int{"App.A()": 500}, false)
+		tr.Requests = newRequests(false)
+		for i := range 40 {
+			tr.Requests.add(i+1, method, "/pay/*", "", 1, 0, 1e6, true, fine)
+		}
+		tr.Requests = tr.Requests.chosen(func(*Request) bool { return true }) // as all are
+		tr.unrecorded = tr.notRecorded(&session{})
+		return tr
+	}
+	for _, tt := range [][3]string{{"", "", "/pay/*"}, {"GET", "GET", "GET /pay/*"}, {"GET", "", "/pay/*"}, {"", "GET", "/pay/*"}} {
+		r := Traces(of(tt[0]), of(tt[1]))
+		require.Len(t, r.Routes, 1, tt)
+		assert.Equal(t, tt[2], r.Routes[0].Name)
+		assert.Equal(t, [2]int{40, 40}, r.Routes[0].Count)
+		assert.Empty(t, r.mix)
+	}
+	assert.Empty(t, Traces(of("GET"), of("POST")).Routes)
+}

@@ -47,19 +47,21 @@ func answerOf(o httpphases.Outcome, status int) answer {
 
 // asked is what requests of one kind ask for.
 type asked struct {
-	Route string // with the method before it
+	Route string // with the method before it, where that is told
+	path  string // of the route, without the method
 	url   string // if requests are selected by it
 }
 
 // Requests are those of one side, in the order of their ends. There may be millions: most of them
 // are on disk.
 type Requests struct {
-	rows  spool.Pages[requestPage]
-	n     int
-	kinds []asked
-	kind  map[[3]string]int32
-	urls  bool // kinds have theirs
-	aside *spool.Spool
+	rows    spool.Pages[requestPage]
+	n       int
+	kinds   []asked
+	kind    map[[3]string]int32
+	urls    bool // kinds have theirs
+	methods bool // of any the method is told
+	aside   *spool.Spool
 }
 
 const requestsOnPage = 512
@@ -85,11 +87,12 @@ func (l *Requests) add(id int, method, route, url string, process uint32, start,
 	if !l.urls {
 		url = ""
 	}
+	l.methods = l.methods || method != ""
 	k := [3]string{method, route, url}
 	of, ok := l.kind[k]
 	if !ok {
 		of = int32(len(l.kinds))
-		l.kinds, l.kind[k] = append(l.kinds, asked{strings.TrimSpace(method + " " + route), url}), of
+		l.kinds, l.kind[k] = append(l.kinds, asked{strings.TrimSpace(method + " " + route), route, url}), of
 	}
 	l.append(&Request{duration, start, int32(id), of, process, end})
 }
@@ -101,6 +104,19 @@ func (l *Requests) append(r *Request) {
 	}
 	l.rows.Mut(i)[l.n%requestsOnPage] = *r
 	l.n++
+}
+
+// routesAlike leaves the methods of requests away where none is told of the other trace: System.Net.Http has
+// none, and the DiagnosticSource bridge has. What was asked for would all seem to be something else.
+func routesAlike(a, b *Requests) {
+	if a.Len() == 0 || b.Len() == 0 || a.methods == b.methods {
+		return
+	}
+	for _, l := range []*Requests{a, b} {
+		for i := range l.kinds {
+			l.kinds[i].Route = l.kinds[i].path
+		}
+	}
 }
 
 // Len returns how many there are; nil has none.
@@ -135,7 +151,7 @@ func (l *Requests) of(r *Request) *asked { return &l.kinds[r.asked] }
 // chosen returns those that are wanted.
 func (l *Requests) chosen(wanted func(*Request) bool) *Requests {
 	list := newRequests(l.urls)
-	list.kinds, list.kind = l.kinds, l.kind
+	list.kinds, list.kind, list.methods = l.kinds, l.kind, l.methods
 	for r := range l.all() {
 		if wanted(r) {
 			list.append(r)

@@ -146,27 +146,33 @@ func headed(name string) []string {
 	return h
 }
 
+// add adds a sentence. Inlined, it would make a kilobyte of verdict.
+//
+//go:noinline
+func add(v []string, format string, args ...any) []string {
+	return append(v, fmt.Sprintf(format, args...))
+}
+
 // verdict are the sentences that come first.
 func (r *Result) verdict() (v []string) {
 	unit, of := "ms of CPU time", "in all"
 	if r.PerRequest {
 		of = "a request"
 	}
-	say := func(format string, args ...any) { v = append(v, fmt.Sprintf(format, args...)) }
 	// What follows may come of this.
 	for i, name := range []string{r.Before, r.After} {
 		if r.Damages != nil && r.Damages[i] > 0 {
-			say("Places at which %s is damaged: %d. What could be saved of it is compared.", name, r.Damages[i])
+			v = add(v, "Places at which %s is damaged: %d. What could be saved of it is compared.", name, r.Damages[i])
 		}
 		if r.Lost != nil && r.Lost[i] > 0 {
-			say("Events of %s that were lost while recording: %d. What there was of them is less here.", name, r.Lost[i])
+			v = add(v, "Events of %s that were lost while recording: %d. What there was of them is less here.", name, r.Lost[i])
 		}
 	}
 	if r.ticked != "" && r.compares("cpu") {
-		say("Processors took the samples of %s, and the runtime those of the other trace, in which managed code counts that waits for a processor, and native code does not: CPU times are not comparable.", r.ticked)
+		v = add(v, "Processors took the samples of %s, and the runtime those of the other trace, in which managed code counts that waits for a processor, and native code does not: CPU times are not comparable.", r.ticked)
 	}
 	if r.lastUnlike() {
-		say("The traces last %s and %s: unless both did the same work, totals are not comparable.", lasts(r.Seconds[0]), lasts(r.Seconds[1]))
+		v = add(v, "The traces last %s and %s: unless both did the same work, totals are not comparable.", lasts(r.Seconds[0]), lasts(r.Seconds[1]))
 	}
 	moved, doubts := 0, len(v)
 	for i := range r.Methods {
@@ -185,7 +191,7 @@ func (r *Result) verdict() (v []string) {
 	case moved == 4:
 		v = append(v, "1 more method moved by itself.")
 	case moved > 4:
-		say("%d more methods moved by themselves.", moved-3)
+		v = add(v, "%d more methods moved by themselves.", moved-3)
 	}
 	if n, m := r.onlyTotals(); n > 0 {
 		line := fmt.Sprintf("%s with what it calls: %s -> %s %s %s, %s", m.Method, number(m.Total.Before), number(m.Total.After), unit, of, m.Total.Told())
@@ -195,7 +201,7 @@ func (r *Result) verdict() (v []string) {
 		v = append(v, line+". No method moved by itself.")
 	}
 	if f := &r.CPU; f.Moved() {
-		say("All methods together: %s -> %s %s %s, %s.", number(f.Before), number(f.After), unit, of, f.Told())
+		v = add(v, "All methods together: %s -> %s %s %s, %s.", number(f.Before), number(f.After), unit, of, f.Told())
 	}
 	pauses, numbers := r.GC[:min(1, len(r.GC))], r.GC[min(1, len(r.GC)):] // see collections
 	for _, l := range []struct {
@@ -207,7 +213,7 @@ func (r *Result) verdict() (v []string) {
 		for i := range l.list {
 			if x := &l.list[i]; x.Moved() {
 				if n++; n <= 2 {
-					say("%s: %s -> %s %s, %s.", x.Name, l.form(x.Before), l.form(x.After), l.what, x.Told())
+					v = add(v, "%s: %s -> %s %s, %s.", x.Name, l.form(x.Before), l.form(x.After), l.what, x.Told())
 				}
 			}
 		}
@@ -220,21 +226,21 @@ func (r *Result) verdict() (v []string) {
 		v = append(v, "Of what both traces recorded nothing moved beyond noise.")
 	}
 	if r.untyped != "" && r.compares("cpu") {
-		say("The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped)
+		v = add(v, "The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped)
 	}
 	if r.untold != "" && r.compares("cpu") {
-		say("%s does not tell of all samples whether they were on a CPU or waited: waits count as CPU time in both.", r.untold)
+		v = add(v, "%s does not tell of all samples whether they were on a CPU or waited: waits count as CPU time in both.", r.untold)
 	}
 	if r.doubted {
 		lost := func(c *costs) string { return fmt.Sprintf("%.0f", 100*c.lost.time/max(1, c.all)) }
-		say("The outer methods of stacks are lost, for %s %% of the CPU time before and %s %% after: totals that may differ for that alone are `can't tell`.", lost(r.a), lost(r.b))
+		v = add(v, "The outer methods of stacks are lost, for %s %% of the CPU time before and %s %% after: totals that may differ for that alone are `can't tell`.", lost(r.a), lost(r.b))
 	}
 	for _, n := range r.NotCompared {
-		say("Not compared: %s, since %s.", n.words, n.Why)
+		v = add(v, "Not compared: %s, since %s.", n.words, n.Why)
 	}
 	if len(r.mix) > 0 {
 		x := &r.mix[0]
-		say("Other requests were asked for: %s are %s -> %s %% of them. What a request allocates, throws and waits for locks on average, and collections, may differ for that alone.", x.Name, number(x.Before), number(x.After))
+		v = add(v, "Other requests were asked for: %s are %s -> %s %% of them. What a request allocates, throws and waits for locks on average, and collections, may differ for that alone.", x.Name, number(x.Before), number(x.After))
 	}
 	if r.PerRequest {
 		line := fmt.Sprintf("Costs are those of a request: %d before, %d after", r.Requests[0], r.Requests[1])
