@@ -320,6 +320,11 @@ func Check(name string, o *Options) error {
 		if slices.Contains(o.Others, "-") {
 			return errors.New("two outputs of one run would go to standard output; give one of them a file")
 		}
+		if f, ok := o.stdout().(*os.File); ok { // a shell wrote `>> IN`
+			if st, err := f.Stat(); err == nil && st.Mode().IsRegular() && o.reads(st) {
+				return errors.New("standard output: is the input as well; name another output")
+			}
+		}
 		return nil
 	}
 	if runtime.GOOS == "windows" {
@@ -331,11 +336,8 @@ func Check(name string, o *Options) error {
 		}
 	}
 	st, err := os.Stat(name)
-	for _, in := range o.Inputs {
-		is, ierr := statInput(in)
-		if err == nil && ierr == nil && os.SameFile(st, is) {
-			return fmt.Errorf("%s: is the input as well; name another output", name)
-		}
+	if err == nil && o.reads(st) {
+		return fmt.Errorf("%s: is the input as well; name another output", name)
 	}
 	for _, other := range o.Others {
 		if other != "" && sameTarget(name, other) {
@@ -356,6 +358,14 @@ func Check(name string, o *Options) error {
 		return fmt.Errorf("%s: %s is not a folder", name, filepath.Dir(name))
 	}
 	return nil
+}
+
+// reads reports whether a file is one of the inputs.
+func (o *Options) reads(st fs.FileInfo) bool {
+	return slices.ContainsFunc(o.Inputs, func(in string) bool {
+		is, err := statInput(in)
+		return err == nil && os.SameFile(st, is)
+	})
 }
 
 // statInput is os.Stat for an input. Of standard input only a file can be lost by being written to:

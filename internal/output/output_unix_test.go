@@ -66,8 +66,10 @@ func TestStandardOutputByName(t *testing.T) {
 	assert.Equal(t, "before output output ", string(b))
 	_, err = Create(name, &Options{Stdout: log})
 	assert.ErrorIs(t, err, ErrExists)
-	_, err = Create(byName, &Options{Stdout: log, Inputs: []string{name}})
-	assert.ErrorContains(t, err, "is the input as well")
+	for _, out := range []string{byName, "-"} { // `tracefix convert IN -o - >> IN`
+		_, err = Create(out, &Options{Stdout: log, Inputs: []string{name}})
+		assert.ErrorContains(t, err, "is the input as well")
+	}
 }
 
 // What a session said is its owner's, whoever could read the file that was there before.
