@@ -256,7 +256,7 @@ type BatchPlanCmd struct {
 	Format string   `placeholder:"FORMAT" help:"Output format of the pieces."`
 	Pieces int      `placeholder:"N" help:"Number of pieces; best many more than workers, so that a slow one delays nobody. Default: pieces of about 64 MiB, 1000 at most."`
 	List   string   `placeholder:"FILE" help:"Also write the list of numbers to this file; - is standard output."`
-	Force  bool     `help:"Replace another plan."`
+	Force  bool     `help:"Replace another plan, and the file of --list."`
 }
 
 // Run makes the plan.
@@ -266,6 +266,11 @@ func (c *BatchPlanCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	}
 	if c.Pieces < 0 {
 		return usage(fmt.Errorf("--pieces %d: must not be negative", c.Pieces))
+	}
+	if c.List != "" && !batch.IsURL(c.List) {
+		if err := output.Check(c.List, &output.Options{Force: c.Force, Inputs: c.Paths}); err != nil {
+			return usage(err)
+		}
 	}
 	p, err := batch.MakePlan(ctx, batch.Config{
 		Paths: c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Version: version(), Force: c.Force,
