@@ -380,7 +380,8 @@ func named(in *input.File, err error) error {
 
 // defaultOutput is the output's name where the user gave none.
 func (c *Command) defaultOutput(in *input.File, format string) string {
-	if c.Rewrites == nil || in.Name == "-" {
+	// /dev/fd/63 is what bash names a `<(command)`: there is no place beside it.
+	if c.Rewrites == nil || in.Name == "-" || in.Name == "/dev/stdin" || strings.HasPrefix(in.Name, "/dev/fd/") {
 		return "-"
 	}
 	base, compression := output.TrimCompression(in.Name)
