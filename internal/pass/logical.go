@@ -304,11 +304,7 @@ func (w *rewriter) resumedAt(s profile.StackID, at *atTask) (node profile.StackI
 	if node = w.innermostResumed(s); node != 0 {
 		return node, at.Task(node, w.resumer(node))
 	}
-	node, task = at.Innermost()
-	if w.awaits[task].by == 0 && w.waiting[task].stack == 0 {
-		return 0, 0 // nobody is known to wait for it: it is shown as it runs
-	}
-	return node, task
+	return at.Innermost()
 }
 
 // resumer returns the innermost frame above node that does more than to resume it, the outermost one
@@ -343,10 +339,11 @@ func (w *rewriter) join(s, node profile.StackID, task uint32, cut bool) profile.
 		return id
 	}
 	var id profile.StackID
+	resumed := node != 0 && (w.roleAt(node)&body != 0 || w.isResumed(node))
 	switch {
-	case node == 0:
-		id = w.whole(s, cut)
-	case w.roleAt(node)&body != 0 || w.isResumed(node):
+	case node == 0, !resumed && w.awaits[task].by == 0 && w.waiting[task].stack == 0:
+		id = w.whole(s, cut) // nobody is known to wait for it: it is shown as it runs
+	case resumed:
 		if task != 0 {
 			id = w.awaiters(task, w.tab.Method(w.tab.Frame(node)))
 		} else {

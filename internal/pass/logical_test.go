@@ -203,6 +203,26 @@ func TestRewriteTask(t *testing.T) {
 	}, r.stacks(b), "what nobody awaits is shown as it runs")
 }
 
+// What a task of the pool waits for runs below those who await that task, whichever thread comes first.
+func TestRewriteTaskThatWaits(t *testing.T) {
+	r := record()
+	b, a := r.thread(), r.thread()
+	outer := []string{"App!App.Main()", "App!App.T.Outer()", start, move("Outer")}
+	lambda := []string{dispatcher, execute, invoke, "App!App.Lambda()"}
+	inner := append(slices.Clip(lambda), "App!App.T.Inner()", start, move("Inner"))
+	r.event(a, profile.TaskCreated, 1, 0, append(slices.Clip(outer), "System.Private.CoreLib!System.Threading.Tasks.Task.Run()")...)
+	r.event(a, profile.TaskCreated, 2, 0, append(slices.Clip(outer), onAwait)...)
+	r.event(a, profile.TaskAwaited, 1, 2, append(slices.Clip(outer), onAwait)...)
+	r.event(b, profile.TaskBegins, 1, 2, dispatcher, execute)
+	r.event(b, profile.TaskCreated, 3, 0, append(slices.Clip(inner), onAwait)...)
+	r.event(b, profile.TaskAwaited, 3, 0, append(slices.Clip(lambda), waitFor)...)
+	r.event(a, profile.TaskBegins, 3, 2, dispatcher, box("Inner"))
+	r.sample(a, dispatcher, box("Inner"), move("Inner"), "App!App.Work()")
+	r.event(a, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
+	LogicalStacks(r.p)
+	assert.Equal(t, [][]string{{move("Outer"), "App!App.Lambda()", move("Inner"), "App!App.Work()"}}, r.stacks(a))
+}
+
 // A method that is resumed without an event, as pooled ones are, and what awaits a source of values,
 // is not what the event tells of that its resumer runs in.
 func TestRewriteResumedInside(t *testing.T) {
