@@ -33,7 +33,11 @@ const (
 
 // Embedded returns the PDB that a DLL or EXE of that size holds.
 func Embedded(r io.ReaderAt, size int64) ([]byte, error) {
-	f, err := pe.NewFile(io.NewSectionReader(r, 0, size))
+	var start [4]byte // of the PE header, in the last field of the DOS header
+	if _, err := r.ReadAt(start[:], 0x3c); err != nil {
+		return nil, err
+	}
+	f, err := pe.NewFile(noMachine{io.NewSectionReader(r, 0, size), int64(binary.LittleEndian.Uint32(start[:])) + 4})
 	if err != nil {
 		return nil, err
 	}
@@ -63,6 +67,21 @@ func Embedded(r io.ReaderAt, size int64) ([]byte, error) {
 		}
 	}
 	return nil, ErrNotEmbedded
+}
+
+// noMachine reads a PE file as one of no machine, whose number stands at a byte. .NET tells the system in that of
+// what is compiled ahead for others than Windows, as all of its own DLLs are, and debug/pe refuses these.
+type noMachine struct {
+	io.ReaderAt
+	at int64
+}
+
+func (f noMachine) ReadAt(b []byte, off int64) (int, error) {
+	n, err := f.ReaderAt.ReadAt(b, off)
+	for i := max(f.at, off); i < min(f.at+2, off+int64(n)); i++ {
+		b[i-off] = 0
+	}
+	return n, err
 }
 
 // inflate unpacks the entry of a debug directory at that byte.

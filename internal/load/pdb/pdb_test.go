@@ -2,6 +2,7 @@ package pdb
 
 import (
 	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"testing"
@@ -139,6 +140,16 @@ func FuzzParse(f *testing.F) {
 	f.Add(tracetest.DLL(example()))
 	f.Add([]byte("Microsoft C/C++ MSF 7.00\r\n\x1aDS"))
 	f.Fuzz(func(_ *testing.T, b []byte) { readAll(b) })
+}
+
+// What is compiled ahead for Linux has the number of its machine mixed with one of the system.
+func TestEmbeddedReadyToRun(t *testing.T) {
+	b := tracetest.DLL(example())
+	at := binary.LittleEndian.Uint32(b[0x3c:]) + 4
+	binary.LittleEndian.PutUint16(b[at:], 0x8664^0x7B79)
+	got, err := Embedded(bytes.NewReader(b), int64(len(b)))
+	require.NoError(t, err)
+	assert.Equal(t, example(), got)
 }
 
 // A recording of a machine has hundreds of processes, and its folder may have thousands of files.
