@@ -3,7 +3,6 @@ package pdb
 import (
 	"bytes"
 	"compress/flate"
-	"debug/pe"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -27,37 +26,53 @@ const (
 	// maxDirectory is how many entries of a debug directory are looked at; compilers write five.
 	maxDirectory = 64
 
-	embeddedPDB = 17 // IMAGE_DEBUG_TYPE_EMBEDDED_PORTABLE_PDB
-	entrySize   = 28
+	magic32        = 0x10b // of an optional header of 32 bits
+	debugDirectory = 6     // IMAGE_DIRECTORY_ENTRY_DEBUG
+	sectionSize    = 40
+	embeddedPDB    = 17 // IMAGE_DEBUG_TYPE_EMBEDDED_PORTABLE_PDB
+	entrySize      = 28
 )
 
 // Embedded returns the PDB that a DLL or EXE of that size holds.
 func Embedded(r io.ReaderAt, size int64) ([]byte, error) {
-	var start [4]byte // of the PE header, in the last field of the DOS header
-	if _, err := r.ReadAt(start[:], 0x3c); err != nil {
+	var b [64]byte
+	if _, err := r.ReadAt(b[:], 0); err != nil {
 		return nil, err
 	}
-	f, err := pe.NewFile(noMachine{io.NewSectionReader(r, 0, size), int64(binary.LittleEndian.Uint32(start[:])) + 4})
-	if err != nil {
+	mz, at := string(b[:2]), int64(binary.LittleEndian.Uint32(b[0x3c:]))
+	if _, err := r.ReadAt(b[:26], at); err != nil {
 		return nil, err
 	}
-	var dirs []pe.DataDirectory
-	switch h := f.OptionalHeader.(type) {
-	case *pe.OptionalHeader32:
-		dirs = h.DataDirectory[:min(h.NumberOfRvaAndSizes, 16)]
-	case *pe.OptionalHeader64:
-		dirs = h.DataDirectory[:min(h.NumberOfRvaAndSizes, 16)]
+	if mz != "MZ" || string(b[:4]) != "PE\x00\x00" {
+		return nil, errors.New("no PE file")
 	}
-	if len(dirs) <= pe.IMAGE_DIRECTORY_ENTRY_DEBUG {
+	// The machine does not matter: in what is compiled ahead for others than Windows it is mixed with the system.
+	sections, dirs := binary.LittleEndian.Uint16(b[6:]), at+24+112
+	if binary.LittleEndian.Uint16(b[24:]) == magic32 {
+		dirs -= 16
+	}
+	at += 24 + int64(binary.LittleEndian.Uint16(b[20:]))
+	if dirs+(debugDirectory+1)*8 > at {
 		return nil, ErrNotEmbedded
 	}
-	d := dirs[pe.IMAGE_DIRECTORY_ENTRY_DEBUG]
-	for _, s := range f.Sections {
-		if d.VirtualAddress < s.VirtualAddress || d.VirtualAddress-s.VirtualAddress >= s.Size {
+	if _, err := r.ReadAt(b[:4+(debugDirectory+1)*8], dirs-4); err != nil {
+		return nil, err
+	}
+	if binary.LittleEndian.Uint32(b[:]) <= debugDirectory {
+		return nil, ErrNotEmbedded
+	}
+	address, n := binary.LittleEndian.Uint32(b[4+debugDirectory*8:]), binary.LittleEndian.Uint32(b[8+debugDirectory*8:])
+	for ; sections > 0; sections-- {
+		if _, err := r.ReadAt(b[:sectionSize], at); err != nil {
+			return nil, err
+		}
+		at += sectionSize
+		off := address - binary.LittleEndian.Uint32(b[12:])
+		if address < binary.LittleEndian.Uint32(b[12:]) || off >= binary.LittleEndian.Uint32(b[16:]) {
 			continue
 		}
-		list := make([]byte, min(d.Size/entrySize, maxDirectory)*entrySize)
-		if _, err := r.ReadAt(list, int64(s.Offset)+int64(d.VirtualAddress-s.VirtualAddress)); err != nil {
+		list := make([]byte, min(n/entrySize, maxDirectory)*entrySize)
+		if _, err := r.ReadAt(list, int64(binary.LittleEndian.Uint32(b[20:]))+int64(off)); err != nil {
 			return nil, fmt.Errorf("debug directory: %w", err)
 		}
 		for ; len(list) >= entrySize; list = list[entrySize:] {
@@ -67,21 +82,6 @@ func Embedded(r io.ReaderAt, size int64) ([]byte, error) {
 		}
 	}
 	return nil, ErrNotEmbedded
-}
-
-// noMachine reads a PE file as one of no machine, whose number stands at a byte. .NET tells the system in that of
-// what is compiled ahead for others than Windows, as all of its own DLLs are, and debug/pe refuses these.
-type noMachine struct {
-	io.ReaderAt
-	at int64
-}
-
-func (f noMachine) ReadAt(b []byte, off int64) (int, error) {
-	n, err := f.ReaderAt.ReadAt(b, off)
-	for i := max(f.at, off); i < min(f.at+2, off+int64(n)); i++ {
-		b[i-off] = 0
-	}
-	return n, err
 }
 
 // inflate unpacks the entry of a debug directory at that byte.
