@@ -36,13 +36,16 @@ type TaskMark struct {
 	Kind    TaskKind
 	Task    uint32
 	// Other is the task that awaits Task (TaskAwaited), or what work it is (TaskBegins,
-	// TaskEnds): 0 tells those who wait, 2 runs it. Of TaskCreated it is TaskDelay or 0.
+	// TaskEnds): 0 tells those who wait, 2 runs it. Of TaskCreated it is TaskDelay, TaskUnwrap or 0.
 	Other uint32
 }
 
 // TaskDelay is the Other of a TaskMark that tells of a task which ends after some time. What awaits
 // it runs before it is told to be done.
 const TaskDelay = 1
+
+// TaskUnwrap is the Other of a TaskMark that tells of the task which stands for one that another one returns.
+const TaskUnwrap = 2
 
 // A TaskKind is a kind of TaskMark.
 type TaskKind uint8
@@ -56,4 +59,5 @@ const (
 	TaskResumed                   // and has returned
 	TaskBegins                    // the thread works on Task
 	TaskEnds                      // and has returned; Task is 0
+	TaskJoins                     // Task depends on the one whose end the thread is telling those who wait
 )

@@ -23,7 +23,7 @@ func (l *logicalFlags) Wanted() bool { return l.Stacks == "logical" }
 func (l *logicalFlags) Reads(o *tracefix.ReadOptions) { o.Evidence = true }
 
 // noTasks tells who asks for logical stacks what is missing.
-const noTasks = "no task events tell who awaits whom, and only callers that never vary are shown; `--providers System.Threading.Tasks.TplEventSource:0x2A:4` records them"
+const noTasks = "no task events tell who awaits whom, and only callers that never vary are shown; `--providers System.Threading.Tasks.TplEventSource:0x3A:4` records them"
 
 // Apply implements PassFlags.
 func (l *logicalFlags) Apply(p *profile.Profile, warn func(string)) {

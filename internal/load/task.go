@@ -19,13 +19,17 @@ var taskEvents = [...]struct {
 	13: {profile.TaskResumed, 0, -1},
 	14: {profile.TaskCreated, 0, -1},
 	15: {profile.TaskCompleted, 0, -1},
+	16: {profile.TaskJoins, 0, -1},
 	17: {profile.TaskBegins, 0, 4},
 	18: {profile.TaskEnds, -1, 0},
 }
 
-// delayName is how the name of a delay begins in the payload of TaskCreated, behind the task:
+// How the names of a delay and of an unwrapped task begin in the payload of TaskCreated, behind the task:
 // those of async methods begin with "Async: ".
-var delayName = []byte("T\x00a\x00s\x00k\x00.\x00D\x00e\x00l\x00a\x00y\x00\x00\x00")
+var (
+	delayName  = []byte("T\x00a\x00s\x00k\x00.\x00D\x00e\x00l\x00a\x00y\x00\x00\x00")
+	unwrapName = []byte("T\x00a\x00s\x00k\x00.\x00U\x00n\x00w\x00r\x00a\x00p\x00\x00\x00")
+)
 
 // mark keeps what an event of the task library tells. If it is stacked its stack is the
 // newest sample of t.
@@ -48,8 +52,13 @@ func (t *thread) mark(ev *nettrace.Event, stacked bool) {
 		Sample: int32(t.trace.Samples.Len()), Stacked: stacked,
 		Kind: e.kind, Task: number(e.task), Other: number(e.other),
 	}
-	if m.Kind == profile.TaskCreated && bytes.HasPrefix(ev.Payload[4:], delayName) {
-		m.Other = profile.TaskDelay
+	if m.Kind == profile.TaskCreated {
+		switch name := ev.Payload[4:]; {
+		case bytes.HasPrefix(name, delayName):
+			m.Other = profile.TaskDelay
+		case bytes.HasPrefix(name, unwrapName):
+			m.Other = profile.TaskUnwrap
+		}
 	}
 	if m.Stacked {
 		m.Sample--

@@ -39,6 +39,7 @@ func TestTaskMarks(t *testing.T) {
 	assert.Equal(t, map[profile.TaskKind]int{
 		profile.TaskAwaited: 4271, profile.TaskResumes: 4271, profile.TaskResumed: 4391, profile.TaskCreated: 4280,
 		profile.TaskCompleted: 4280, profile.TaskBegins: 8668, profile.TaskEnds: 8668,
+		profile.TaskJoins: 6,
 	}, count)
 
 	p, _, err = Profile(context.Background(), open, &Options{})
@@ -48,7 +49,7 @@ func TestTaskMarks(t *testing.T) {
 	}
 }
 
-// A delay is told from async methods, and from what only begins with the same name.
+// Delays and unwrapped tasks are told from async methods, and from what only begins with the same name.
 func TestTaskDelays(t *testing.T) {
 	payload := func(name string) []byte {
 		b := []byte{7, 0, 0, 0}
@@ -60,7 +61,7 @@ func TestTaskDelays(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		want uint32
-	}{{"Task.Delay", profile.TaskDelay}, {"Task.DelayAll", 0}, {"Async: <Run>d__1", 0}, {"", 0}} {
+	}{{"Task.Delay", profile.TaskDelay}, {"Task.DelayAll", 0}, {"Task.Unwrap", profile.TaskUnwrap}, {"Async: <Run>d__1", 0}, {"", 0}} {
 		th := thread{trace: &profile.Thread{}}
 		th.mark(&nettrace.Event{Metadata: &nettrace.Metadata{EventID: 14}, Payload: payload(tt.name)}, false)
 		for m := range th.trace.Tasks.All() {

@@ -18,7 +18,9 @@ import (
 //   - The innermost method that was resumed is found by the names of what calls it. What
 //     stands above it resumed it, or is done.
 //   - Its awaiters, theirs, and so on stand above it instead; the outermost may be a thread
-//     that waits for a task, with its own stack.
+//     that waits for a task, with its own stack. A task that is done when another one is, as
+//     that of Task.WhenAll, stands between those two without a frame, and what the values of an
+//     async iterator resume awaits it.
 //   - What runs below it are calls like any other: of an async method that has not been left
 //     yet its caller is on the stack. Only the methods that begin it are dropped.
 //   - Where no event tells who awaits, a method is taken for the awaiter that called this one
@@ -53,21 +55,38 @@ func LogicalStacks(p *profile.Profile) {
 func rewrite(p *profile.Profile) {
 	w := &rewriter{
 		tab: p.Table, roles: make([]asyncRole, p.Table.Methods()),
-		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, created: map[uint32]await{},
+		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, created: map[uint32]await{}, moves: map[uint32]uint32{}, iterators: map[profile.MethodID]bool{},
 		callers: map[profile.MethodID]caller{}, resumed: map[profile.MethodID]bool{},
 		prefixes: map[uint32]profile.StackID{}, memo: map[memoKey]profile.StackID{},
 	}
 	w.unknown = p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: profile.CallerUnknown, Kind: profile.Synthetic})})
 	w.bridge = p.Table.AddBridge()
+	w.findIterators()
 	threads := threadsOf(p)
 	visitTasks(p, func(t *profile.Thread, i int, s *profile.Sample, at *atTask) {
+		if i == 0 {
+			w.last = 0
+		}
 		if at.Own != nil {
 			w.learn(s, at, w.misses(threads[t], i, s))
 		}
 	})
 	for task, c := range w.created {
 		if b, ok := w.created[c.by]; ok && !w.told {
-			w.awaits[task] = await{c.by, b.frame}
+			w.awaits[task] = await{by: c.by, frame: b.frame}
+		}
+	}
+	for task, by := range w.moves {
+		if c := w.created[by]; c.seen && !w.awaited(task) {
+			w.awaits[task] = await{by: by, frame: c.frame}
+		}
+	}
+	for _, all := range []bool{false, true} { // one that is awaited itself comes first
+		for i := len(w.joins) - 1; i >= 0; i-- { // inner ones stand behind
+			j := w.joins[i]
+			if !w.awaited(j.task) && (all || w.awaited(j.by)) {
+				w.awaits[j.task] = await{by: j.by, frame: noFrame}
+			}
 		}
 	}
 	w.learnCallers(p)
@@ -115,11 +134,21 @@ func (w *rewriter) misses(t *thread, i int, s *profile.Sample) bool {
 // counts reports whether sample i has a value. It is asked in order.
 func (t *thread) counts(i int) bool { return len(t.values.Of(i)) > 0 }
 
-// An await is who awaits a task: another one, in whose body this is.
+// An await is who awaits a task: another one, in whose body this is; noFrame: it has none.
 type await struct {
 	by    uint32
 	frame profile.FrameID
+	// Of a task in itself: it was seen to begin; to end; and somebody was told that it ended.
+	seen, over, told bool
 }
+
+const (
+	noFrame  = ^profile.FrameID(0)
+	noMethod = ^profile.MethodID(0)
+)
+
+// A join is a task that is done when another one is: Task.WhenAll, and what Task.Run returns of a method.
+type join struct{ task, by uint32 }
 
 // A wait is a thread that waits for a task: its stack down to the method that does.
 type wait struct {
@@ -147,20 +176,26 @@ type memoKey struct {
 }
 
 type rewriter struct {
-	tab      *profile.Table
-	roles    []asyncRole // by method
-	unknown  profile.FrameID
-	bridge   profile.MethodID
-	awaits   map[uint32]await // by the task that is awaited
-	waiting  map[uint32]wait
-	told     bool             // who awaits whom
-	created  map[uint32]await // tasks that were seen to begin: what awaits them, and their own bodies
-	callers  map[profile.MethodID]caller
-	resumed  map[profile.MethodID]bool  // methods of runtime async that were left
-	prefixes map[uint32]profile.StackID // by task: those who await it
-	memo     map[memoKey]profile.StackID
-	path     []profile.FrameID
-	depth    int // of threads that wait for each other
+	tab       *profile.Table
+	roles     []asyncRole // by method
+	unknown   profile.FrameID
+	bridge    profile.MethodID
+	awaits    map[uint32]await // by the task that is awaited
+	waiting   map[uint32]wait
+	told      bool                      // who awaits whom
+	tells     bool                      // who was told that a task ended, too
+	created   map[uint32]await          // what awaits a task, if no event tells that, and its own body
+	joins     []join                    // as they were told
+	moves     map[uint32]uint32         // by the task of an async iterator: the one that its values resumed
+	iterators map[profile.MethodID]bool // bodies of async iterators, whose tasks nobody awaits
+	last      uint32                    // the task that was created last on the thread, from lastAt
+	lastAt    profile.StackID
+	callers   map[profile.MethodID]caller
+	resumed   map[profile.MethodID]bool  // methods of runtime async that were left
+	prefixes  map[uint32]profile.StackID // by task: those who await it
+	memo      map[memoKey]profile.StackID
+	path      []profile.FrameID
+	depth     int // of threads that wait for each other
 }
 
 func (w *rewriter) role(f profile.FrameID) asyncRole {
@@ -215,24 +250,99 @@ func (w *rewriter) innermostBody(s profile.StackID) profile.StackID {
 func (w *rewriter) learn(s *profile.Sample, at *atTask, cut bool) {
 	switch m := at.Own; m.Kind {
 	case profile.TaskCreated:
-		c := await{at.Awaiter(m.Task), w.unknown}
+		c := w.created[m.Task]
+		c.by, c.frame, c.seen = at.Awaiter(m.Task), w.unknown, true
 		if b := w.innermostBody(s.Stack); b != 0 {
 			c.frame = w.tab.Frame(b)
 		}
 		w.created[m.Task] = c
+		stack := w.waiter(s.Stack)
+		if m.Other == profile.TaskUnwrap && stack != 0 && stack == w.lastAt && w.last != 0 {
+			w.joins = append(w.joins, join{w.last, m.Task}) // one call made both, as Task.Run does
+		}
+		w.last, w.lastAt = m.Task, stack
+	case profile.TaskBegins:
+		if m.Other == runs {
+			w.learnMove(s, at)
+			return
+		}
+		w.tells = true
+		c := w.created[m.Task]
+		c.told = true
+		w.created[m.Task] = c
+		w.learnJoin(at)
+	case profile.TaskJoins:
+		w.learnJoin(at)
+	case profile.TaskCompleted:
+		c := w.created[m.Task]
+		c.over = true
+		w.created[m.Task] = c
 	case profile.TaskAwaited:
 		w.told = true
 		if m.Other == 0 {
-			stack := s.Stack
-			for stack != 0 && w.roleAt(stack)&waits != 0 {
-				stack = w.tab.Parent(stack)
-			}
+			stack := w.waiter(s.Stack)
 			node, task := w.resumedAt(stack, at)
 			w.waiting[m.Task] = wait{stack, node, task, cut}
 		} else if b := w.innermostBody(s.Stack); b != 0 {
-			w.awaits[m.Task] = await{m.Other, w.tab.Frame(b)}
+			w.awaits[m.Task] = await{by: m.Other, frame: w.tab.Frame(b)}
 		}
 	}
+}
+
+// learnJoin takes what an event tells of a task while its thread tells those who wait for another one.
+func (w *rewriter) learnJoin(at *atTask) {
+	if task := at.Telling(); task != 0 && task != at.Own.Task {
+		w.joins = append(w.joins, join{task, at.Own.Task})
+	}
+}
+
+// waiter returns the innermost frame of s that is no part of waiting for a task.
+func (w *rewriter) waiter(s profile.StackID) profile.StackID {
+	for s != 0 && w.roleAt(s)&waits != 0 {
+		s = w.tab.Parent(s)
+	}
+	return s
+}
+
+// learnMove takes what begins to run a task. Where the body of an async iterator did it right from its
+// stack, it has handed out a value, and what goes on had awaited that.
+func (w *rewriter) learnMove(s *profile.Sample, at *atTask) {
+	b := at.r.writer(s.Stack)
+	for b != 0 && w.roleAt(b)&hands != 0 {
+		b = w.tab.Parent(b)
+	}
+	if b != 0 && w.iterators[w.tab.Method(w.tab.Frame(b))] && w.isResumed(b) {
+		if task := at.Task(b, w.resumer(b)); task != 0 {
+			w.moves[task] = at.Own.Task
+		}
+	}
+}
+
+// findIterators notes the bodies of async iterators.
+func (w *rewriter) findIterators() {
+	for s := range profile.StackID(w.tab.Len()) {
+		up := w.tab.Parent(s)
+		if up == 0 {
+			continue
+		}
+		if w.roleAt(up)&starts != 0 && w.roleAt(up)&iterates == 0 {
+			up = w.tab.Parent(up) // AsyncMethodBuilderCore.Start
+		}
+		if up == 0 || (w.roleAt(s)|w.roleAt(up))&iterates == 0 {
+			continue
+		}
+		for _, b := range []profile.StackID{s, up} {
+			if w.roleAt(b)&body != 0 {
+				w.iterators[w.tab.Method(w.tab.Frame(b))] = true
+			}
+		}
+	}
+}
+
+// awaited reports whether it is known who waits for a task.
+func (w *rewriter) awaited(task uint32) bool {
+	_, ok := w.awaits[task]
+	return ok || w.waiting[task].stack != 0
 }
 
 // learnCallers notes for all async methods who calls them where they had not been left.
@@ -341,7 +451,7 @@ func (w *rewriter) join(s, node profile.StackID, task uint32, cut bool) profile.
 	var id profile.StackID
 	resumed := node != 0 && (w.roleAt(node)&body != 0 || w.isResumed(node))
 	switch {
-	case node == 0, !resumed && w.awaits[task].by == 0 && w.waiting[task].stack == 0:
+	case node == 0, !resumed && !w.awaited(task):
 		id = w.whole(s, cut) // nobody is known to wait for it: it is shown as it runs
 	case resumed:
 		if task != 0 {
@@ -351,7 +461,7 @@ func (w *rewriter) join(s, node profile.StackID, task uint32, cut bool) profile.
 		}
 		id = w.push(id, s, w.tab.Parent(node), false)
 	default: // what runs the task, and not its code
-		id = w.push(w.awaiters(task, 0), s, node, true)
+		id = w.push(w.awaiters(task, noMethod), s, node, true)
 	}
 	w.memo[key] = id
 	return id
@@ -418,7 +528,10 @@ func (w *rewriter) awaiters(task uint32, m profile.MethodID) profile.StackID {
 		}
 		seen[task] = true
 		below = append(below, task)
-		task, m = a.by, w.tab.Method(a.frame)
+		task, m = a.by, noMethod
+		if a.frame != noFrame {
+			m = w.tab.Method(a.frame)
+		}
 	}
 	id, known := w.prefixes[task]
 	switch {
@@ -432,7 +545,9 @@ func (w *rewriter) awaiters(task uint32, m profile.MethodID) profile.StackID {
 		if w.tab.Depth(id) >= maxAwaiters {
 			id = w.tab.Push(0, w.unknown)
 		}
-		id = w.tab.Push(id, w.awaits[t].frame)
+		if f := w.awaits[t].frame; f != noFrame {
+			id = w.tab.Push(id, f)
+		}
 		w.prefixes[t] = id
 	}
 	return id
@@ -449,8 +564,11 @@ func (w *rewriter) outermost(task uint32, m profile.MethodID) profile.StackID {
 		defer func() { w.depth-- }()
 		return w.join(waiting.stack, waiting.node, waiting.task, waiting.cut)
 	}
-	if _, ok := w.created[task]; ok && w.told {
-		return 0
+	if c := w.created[task]; c.seen && w.told && !w.iterators[m] {
+		if w.tells && c.over && !c.told {
+			return 0 // nobody waited for it
+		}
+		return w.tab.Push(0, w.unknown)
 	}
 	return w.callersOf(m)
 }

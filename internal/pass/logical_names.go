@@ -16,6 +16,8 @@ const (
 	resumes                           // calls a body that was left, or what does
 	dispatch                          // calls a method of runtime async that was left
 	waits                             // part of waiting for a task
+	hands                             // part of handing a value to an async method that awaits it
+	iterates                          // of an async iterator, beside its body
 )
 
 // nameOf returns the name of a method without its module.
@@ -35,12 +37,31 @@ func asyncRoleOf(m profile.Method) asyncRole {
 		return dispatch | resumes | waits
 	case strings.HasPrefix(name, "System.Runtime.CompilerServices.") && strings.Contains(name, "MethodBuilder") && strings.Contains(name, ".Start("):
 		return starts
-	case strings.HasPrefix(name, "System.Runtime.CompilerServices."), strings.HasPrefix(name, "System.Threading."):
+	case isMove(name), strings.HasPrefix(name, iteratorBuilder+"MoveNext("):
+		return starts | iterates
+	case strings.HasPrefix(name, iteratorBuilder):
+		return resumes | waits | iterates
+	case strings.HasPrefix(name, "System.Runtime.CompilerServices."), strings.HasPrefix(name, "System.Threading.ExecutionContext."),
+		strings.HasPrefix(name, "System.Threading.Tasks.Sources.ManualResetValueTaskSourceCore`1"):
+		return resumes | waits | hands
+	case strings.HasPrefix(name, "System.Threading."):
 		return resumes | waits
 	case strings.HasPrefix(name, "System.Diagnostics.Tracing."):
 		return waits
 	}
 	return 0
+}
+
+const iteratorBuilder = "System.Runtime.CompilerServices.AsyncIteratorMethodBuilder."
+
+// isMove reports whether a name is that of a method of the state machine of an async iterator that
+// runs its body: T+<Method>d__1.System.Collections.Generic.IAsyncEnumerator<System.Int32>.MoveNextAsync().
+func isMove(name string) bool {
+	t, _, ok := strings.Cut(name, ".System.Collections.Generic.IAsyncEnumerator<")
+	if !ok {
+		t, _, ok = strings.Cut(name, ".System.IAsyncDisposable.DisposeAsync(")
+	}
+	return ok && isBody(t+".MoveNext()")
 }
 
 // methodOf returns the async method of a body as Type.Method, which the method that callers

@@ -198,7 +198,7 @@ func TestRewriteTask(t *testing.T) {
 	r.sample(b, dispatcher, execute, invoke, "App!App.Other()")
 	LogicalStacks(r.p)
 	assert.Equal(t, [][]string{
-		{move("Outer"), "App!App.Lambda()"},
+		{profile.CallerUnknown, move("Outer"), "App!App.Lambda()"},
 		{dispatcher, execute, invoke, "App!App.Other()"},
 	}, r.stacks(b), "what nobody awaits is shown as it runs")
 }
@@ -220,7 +220,124 @@ func TestRewriteTaskThatWaits(t *testing.T) {
 	r.sample(a, dispatcher, box("Inner"), move("Inner"), "App!App.Work()")
 	r.event(a, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
 	LogicalStacks(r.p)
-	assert.Equal(t, [][]string{{move("Outer"), "App!App.Lambda()", move("Inner"), "App!App.Work()"}}, r.stacks(a))
+	assert.Equal(t, [][]string{{profile.CallerUnknown, move("Outer"), "App!App.Lambda()", move("Inner"), "App!App.Work()"}}, r.stacks(a))
+}
+
+const (
+	sourceMove = "App!App.T+<Values>d__1.System.Collections.Generic.IAsyncEnumerator<System.Int32>.MoveNextAsync()"
+	whenAll    = "System.Private.CoreLib!System.Threading.Tasks.Task+WhenAllPromise.Invoke(class System.Threading.Tasks.Task)"
+	runTask    = "System.Private.CoreLib!System.Threading.Tasks.Task.Run(class System.Func`1<class System.Threading.Tasks.Task>)"
+)
+
+// A task that is joined with others is awaited by what awaits all of them: when those who wait for it are
+// told, an event tells that something depends on it, or others are told of that.
+func TestRewriteJoins(t *testing.T) {
+	for _, kind := range []profile.TaskKind{profile.TaskJoins, profile.TaskBegins} {
+		r := record()
+		a, b := r.thread(), r.thread()
+		outer := []string{"App!App.Main()", "App!App.T.Outer()", start, move("Outer")}
+		r.event(a, profile.TaskCreated, 1, 0, append(slices.Clip(outer), "App!App.T.Inner()", start, move("Inner"), onAwait)...)
+		r.event(a, profile.TaskCreated, 2, 0, append(slices.Clip(outer), "System.Private.CoreLib!System.Threading.Tasks.Task.WhenAll()")...)
+		r.event(a, profile.TaskCreated, 3, 0, append(slices.Clip(outer), onAwait)...)
+		r.event(a, profile.TaskAwaited, 2, 3, append(slices.Clip(outer), onAwait)...)
+		r.event(b, profile.TaskBegins, 1, 2, dispatcher, box("Inner"))
+		body := []string{dispatcher, box("Inner"), move("Inner")}
+		r.sample(b, append(slices.Clip(body), "App!App.Work()")...)
+		r.event(b, profile.TaskCompleted, 1, 0, body...)
+		r.event(b, profile.TaskBegins, 1, 0, append(slices.Clip(body), continuing)...)
+		r.event(b, kind, 2, 0, append(slices.Clip(body), continuing, whenAll)...)
+		r.event(b, profile.TaskEnds, 0, 0, append(slices.Clip(body), continuing)...)
+		r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
+		LogicalStacks(r.p)
+		assert.Equal(t, [][]string{{profile.CallerUnknown, move("Outer"), move("Inner"), "App!App.Work()"}}, r.stacks(b), kind)
+	}
+}
+
+// Task.Run of an async method makes two tasks, of which one runs what calls the method, and the other
+// one is awaited.
+func TestRewriteRun(t *testing.T) {
+	for _, same := range []bool{true, false} {
+		r := record()
+		a, b := r.thread(), r.thread()
+		outer := []string{"App!App.Main()", "App!App.T.Outer()", start, move("Outer")}
+		run := append(slices.Clip(outer), runTask)
+		r.event(a, profile.TaskCreated, 1, 0, append(slices.Clip(run), "System.Private.CoreLib!System.Threading.Tasks.Task.ScheduleAndStart(bool)")...)
+		if !same {
+			run = append(slices.Clip(outer), "App!App.Other()", runTask)
+		}
+		r.event(a, profile.TaskCreated, 2, profile.TaskUnwrap, run...)
+		r.event(a, profile.TaskCreated, 3, 0, append(slices.Clip(outer), onAwait)...)
+		r.event(a, profile.TaskAwaited, 2, 3, append(slices.Clip(outer), onAwait)...)
+		r.event(b, profile.TaskBegins, 1, 2, dispatcher, execute)
+		r.sample(b, dispatcher, execute, invoke, "App!App.Lambda()")
+		r.event(b, profile.TaskEnds, 0, 2, dispatcher, execute)
+		LogicalStacks(r.p)
+		want := []string{dispatcher, execute, invoke, "App!App.Lambda()"}
+		if same {
+			want = []string{profile.CallerUnknown, move("Outer"), "App!App.Lambda()"}
+		}
+		assert.Equal(t, [][]string{want}, r.stacks(b))
+	}
+}
+
+// An async iterator is awaited by what its values resume; its first method is one of its state machine.
+func TestRewriteIterator(t *testing.T) {
+	for _, resumes := range []bool{true, false} {
+		r := record()
+		a, b := r.thread(), r.thread()
+		outer := []string{"App!App.Main()", "App!App.T.Outer()", start, move("Outer")}
+		values := append(slices.Clip(outer), sourceMove, start, move("Values"))
+		r.sample(a, append(slices.Clip(values), "App!App.Work()")...)
+		r.event(a, profile.TaskCreated, 1, 0, append(slices.Clip(values), onAwait)...)
+		r.event(a, profile.TaskCreated, 2, 0, append(slices.Clip(outer), onAwait)...)
+		r.event(a, profile.TaskAwaited, 7, 2, append(slices.Clip(outer), onAwait)...)
+		r.event(b, profile.TaskBegins, 1, 2, dispatcher, box("Values"))
+		body := []string{dispatcher, box("Values"), move("Values")}
+		r.sample(b, append(slices.Clip(body), "App!App.Work()")...)
+		if resumes {
+			const source = "System.Private.CoreLib!System.Threading.Tasks.Sources.ManualResetValueTaskSourceCore`1[System.Boolean].SignalCompletion()"
+			r.event(b, profile.TaskBegins, 2, 2, append(slices.Clip(body), source, box("Outer"))...)
+			r.event(b, profile.TaskEnds, 0, 2, append(slices.Clip(body), source, box("Outer"))...)
+		}
+		r.event(b, profile.TaskCompleted, 1, 0, body...)
+		r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Values"))
+		LogicalStacks(r.p)
+		assert.Equal(t, [][]string{{"App!App.Main()", move("Outer"), move("Values"), "App!App.Work()"}}, r.stacks(a))
+		want := []string{profile.CallerUnknown, move("Values"), "App!App.Work()"}
+		if resumes {
+			want = slices.Insert(want, 1, move("Outer"))
+		}
+		assert.Equal(t, [][]string{want}, r.stacks(b))
+	}
+}
+
+// Nobody waited for a task that ended and told nobody. Else somebody may, or does.
+func TestRewriteNobody(t *testing.T) {
+	for _, tt := range []struct{ over, told bool }{{true, false}, {true, true}, {false, false}} {
+		r := record()
+		a := r.thread()
+		body := []string{dispatcher, box("Inner"), move("Inner")}
+		r.event(a, profile.TaskCreated, 1, 0, "App!App.T.Inner()", start, move("Inner"), onAwait)
+		r.event(a, profile.TaskAwaited, 8, 1, "App!App.T.Inner()", start, move("Inner"), onAwait)
+		r.event(a, profile.TaskBegins, 7, 0, dispatcher, continuing)
+		r.event(a, profile.TaskEnds, 0, 0, dispatcher, continuing)
+		r.event(a, profile.TaskBegins, 1, 2, dispatcher, box("Inner"))
+		r.sample(a, append(slices.Clip(body), "App!App.Work()")...)
+		if tt.over {
+			r.event(a, profile.TaskCompleted, 1, 0, body...)
+		}
+		if tt.told {
+			r.event(a, profile.TaskBegins, 1, 0, append(slices.Clip(body), continuing)...)
+			r.event(a, profile.TaskEnds, 0, 0, append(slices.Clip(body), continuing)...)
+		}
+		r.event(a, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
+		LogicalStacks(r.p)
+		want := []string{move("Inner"), "App!App.Work()"}
+		if tt.told || !tt.over {
+			want = append([]string{profile.CallerUnknown}, want...)
+		}
+		assert.Equal(t, [][]string{want}, r.stacks(a), tt)
+	}
 }
 
 // A method that is resumed without an event, as pooled ones are, and what awaits a source of values,
@@ -243,7 +360,7 @@ func TestRewriteResumedInside(t *testing.T) {
 	r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Writer"))
 	LogicalStacks(r.p)
 	assert.Equal(t, [][]string{
-		{move("Outer"), move("Writer"), "App!App.Work()"},
+		{profile.CallerUnknown, move("Outer"), move("Writer"), "App!App.Work()"},
 		{profile.CallerUnknown, move("Pooled"), "App!App.Work()"},
 		{profile.CallerUnknown, move("Pooled"), "App!App.Work()"},
 	}, r.stacks(b))
@@ -371,7 +488,7 @@ func TestRewriteRecordings(t *testing.T) {
 						unknown++
 					} else {
 						known++
-						assert.Contains(t, first, "<Run>b__3", "the outermost method of every chain")
+						assert.Contains(t, first, "Program.<Main>(", "the thread that waits for all chains, which Task.Run and Task.WhenAll join")
 					}
 				}
 			}

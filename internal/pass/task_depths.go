@@ -168,7 +168,7 @@ type events struct{ begin, end profile.TaskKind }
 
 // choose returns those that tell most, nil if there are none that tell anything.
 func choose(threads []*profile.Thread) *events {
-	var has [profile.TaskEnds + 1]bool
+	var has [profile.TaskJoins + 1]bool
 	for _, t := range threads {
 		for m := range t.Tasks.All() {
 			has[m.Kind] = true

@@ -90,6 +90,20 @@ func (r *resolver) running(e *entry) uint32 {
 	return 0
 }
 
+// Telling returns the task whose end the thread tells those who wait for it, and does nothing else
+// meanwhile but what its own event begins; 0: there is none, or it is not known.
+func (at *atTask) Telling() uint32 {
+	r := at.r
+	n := len(r.open)
+	if at.Own.Kind == r.begin {
+		n--
+	}
+	if n > 0 && r.skip >= 0 && r.begin == profile.TaskBegins && r.open[n-1].other != runs {
+		return r.open[n-1].task
+	}
+	return 0
+}
+
 // Innermost returns the innermost place in the stack of the sample where a task was begun
 // that still runs, and the task. 0: there is none, or it is not known.
 func (at *atTask) Innermost() (node profile.StackID, task uint32) {
