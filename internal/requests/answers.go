@@ -1,6 +1,7 @@
 package requests
 
 import (
+	"cmp"
 	"math"
 	"net"
 	"net/url"
@@ -82,10 +83,24 @@ func (o *Others) add(x *other) {
 	o.byPath[path] = append(l, x)
 }
 
-// toItself reports whether a host is the machine that asks.
+// toItself reports whether a host, or the path of a Unix socket, is of the machine that asks.
 func toItself(host string) bool {
 	ip := net.ParseIP(host)
-	return host == "localhost" || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+	return host == "localhost" || strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") || strings.HasSuffix(host, ".localhost") || ip != nil && ip.IsLoopback()
+}
+
+// peer returns where a connection goes that is used for a host and a port: a name may be any machine's.
+func peer(c *httpphases.Connection, host string, port int) (string, int) {
+	switch {
+	case c == nil:
+	case c.Proxy != "":
+		return host, 0 // who knows where that goes
+	case c.Elsewhere:
+		return c.Remote, c.Port
+	case c.Remote != "":
+		return c.Remote, cmp.Or(c.Port, port)
+	}
+	return host, port
 }
 
 // An asked is what tells who served a request: the last exchange of its last hop.
@@ -122,14 +137,7 @@ func asking(r *httpphases.Request) (q asked) {
 		}
 		host, target, q.port, q.from = u.Hostname(), u.EscapedPath(), portOf(u), last.Start+last.Duration
 	}
-	if c := r.Connection; c != nil {
-		switch {
-		case c.Proxy != "":
-			q.port = 0 // who knows where that goes
-		case c.Elsewhere:
-			host, q.port = c.Remote, c.Port
-		}
-	}
+	host, q.port = peer(r.Connection, host, q.port)
 	sent := r.SpanOnly || r.Outcome == httpphases.OK
 	for i := range r.Phases {
 		if r.Phases[i].Name == httpphases.RequestHeaders {

@@ -178,15 +178,7 @@ func askingHop(r *httpphases.Request, hop *httpphases.Redirect) (q asked) {
 	if err != nil || r.TraceID != "" {
 		return q
 	}
-	host, port := u.Hostname(), portOf(u)
-	if c := hop.Connection; c != nil {
-		switch {
-		case c.Proxy != "":
-			port = 0
-		case c.Elsewhere:
-			host, port = c.Remote, c.Port
-		}
-	}
+	host, port := peer(hop.Connection, u.Hostname(), portOf(u))
 	if !toItself(host) {
 		return q
 	}

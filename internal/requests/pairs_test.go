@@ -105,6 +105,11 @@ func TestConnectionsTellWhoServed(t *testing.T) {
 				r.Connection.Elsewhere, r.Connection.Remote, r.Connection.Port = true, "10.0.0.7", 80
 			}),
 		}, map[int]int{1: 11}},
+		"a name of this machine": {[]paired{
+			on(11, "A:00000001", "/a", 1, 5, port(81)), over(1, 7, "/a", 0, 6, func(r *httpphases.Request) { r.Host, r.Connection.Remote, r.Connection.Port = "shop", "127.0.1.1", 81 }),
+			on(12, "B:00000001", "/b", 1, 5, port(0)), over(2, 8, "/b", 0, 6, func(r *httpphases.Request) { r.Host, r.Connection.Remote = "docker", "/run/docker.sock" }),
+			on(13, "C:00000001", "/c", 1, 5), over(3, 9, "/c", 0, 6, func(r *httpphases.Request) { r.Host, r.Connection.Remote = "shop", "10.0.0.7" }),
+		}, map[int]int{1: 11, 2: 12}},
 		"a hop sent elsewhere by a handler": {[]paired{
 			on(11, "A:00000001", "/from", 1, 2, port(81)), on(12, "A:00000002", "/a", 4, 5, port(81)), on(13, "B:00000001", "/a", 4, 5, port(81)),
 			over(1, 7, "/from", 0, 6, func(r *httpphases.Request) {
