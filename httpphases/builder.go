@@ -978,9 +978,11 @@ func (r *request) tunneled(h *hop, k int) {
 func (a *attempt) answered(status int32, told bool) {
 	a.tunnelStatus = status
 	if told && status != 407 && (status < 200 || status > 299) {
-		a.tunnel.failed, a.tunnel.err = true, "proxy answered "+itoa(status)
+		a.tunnel.failed, a.tunnel.err = true, proxyAnswered(status)
 	}
 }
+
+func proxyAnswered(status int32) string { return "proxy answered " + itoa(status) }
 
 // liveAttempt returns the attempt of r that is not finished and began last.
 func (r *request) liveAttempt() *attempt {
@@ -1045,6 +1047,9 @@ func (b *Builder) connect(p *process, r *request, e *Event, ord uint32) bool {
 	if a != nil && a.owner == r && a.proxy == c && a.tunnel.closed() && a.tunnelStatus != 407 && !h.waitedFor(a) {
 		p.exchanged(r, a) // after any other answer no proxy is asked again
 		return false
+	}
+	if a != nil && a.owner != r && a.tunnel.begun() {
+		a = nil // the proxy refused it, and kept the connection for this one
 	}
 	if a == nil {
 		a = &attempt{owner: r, began: t, tunnel: unseen, gone: true}

@@ -180,6 +180,38 @@ func TestRefusedByAProxy(t *testing.T) {
 	}
 }
 
+// A proxy that refuses a CONNECT may keep its connection, on which another request sends the next one.
+func TestRefusedByAProxyThatKeepsTheConnection(t *testing.T) {
+	type event = httpphases.Event
+	rows := inSteps(false, func(step func(httpphases.Kind, event, ...uint32)) {
+		for i, status := range []int32{407, 403, 0} {
+			r := []uint32{1, uint32(i + 2)}
+			below := func(n uint32) []uint32 { return append(r[:2:2], n) }
+			step(httpphases.RequestStart, event{Scheme: "https", Host: "h", Port: 443, Text: "/", Major: 1, Minor: 1}, r...)
+			if i == 0 {
+				step(httpphases.ConnectStart, event{Text: "10.0.0.7:8080"}, below(1)...)
+				step(httpphases.ConnectStop, event{}, below(1)...)
+				step(httpphases.ConnectionEstablished, event{Conn: 5, HasConn: true, Scheme: "http", Host: "10.0.0.7", Port: 8080, Major: 1, Minor: 1}, r...)
+			}
+			step(httpphases.RequestHeadersStart, event{Conn: 5, HasConn: true}, below(2)...)
+			step(httpphases.RequestHeadersStop, event{}, below(2)...)
+			if status != 0 {
+				step(httpphases.ResponseHeadersStart, event{}, below(3)...)
+				step(httpphases.ResponseHeadersStop, event{Status: status, HasStatus: true}, below(3)...)
+			}
+			step(httpphases.RequestFailed, event{Text: "no tunnel"}, r...)
+			step(httpphases.RequestStop, event{Status: -1, HasStatus: true}, r...)
+		}
+	})
+	require.Len(t, rows, 3)
+	for i, want := range []string{"connect 1+1 proxy 4+3!", "proxy 1+3!", "proxy 1+2!"} {
+		assert.Equal(t, want, told(rows[i]))
+		assert.Empty(t, rows[i].Side)
+	}
+	assert.Equal(t, "proxy answered 407", rows[0].Phases[1].Error)
+	assert.Equal(t, "proxy answered 403", rows[1].Phases[0].Error)
+}
+
 // A request to a proxy is sent on a connection that has no port of its own.
 func TestThroughAProxy(t *testing.T) {
 	type event = httpphases.Event

@@ -335,6 +335,9 @@ func (w *rowWriter) attempt(a *attempt, from, to int64, shared bool) {
 		if len(a.proxyTLS) > 0 {
 			v.start = min(v.start, a.proxyTLS[0].start)
 		}
+		if a.tunnelStatus == 407 && a.conn == nil && w.r.failed && !v.open() {
+			v.failed, v.err = true, proxyAnswered(407) // nobody had credentials
+		}
 		clip(Proxy, v, v.err)
 	}
 	for _, t := range a.tls {
