@@ -168,7 +168,8 @@ func (w *otlpWriter) Request(r *httpphases.Request) error {
 // hop writes the span of hop n, and those of its phases.
 func (w *otlpWriter) hop(r *httpphases.Request, trace string, h *harHop, n int) error {
 	id, parent := w.spanID(r, "hop", n), r.ParentSpanID
-	if len(r.Spans) == len(r.Redirects)+1 && isID(r.Spans[n].Trace, 32) && isID(r.Spans[n].Span, 16) {
+	// There are more spans than hops where a handler sends the request again. Its headers then name the first one.
+	if (n == 0 && len(r.Spans) > 0 || len(r.Spans) == len(r.Redirects)+1) && isID(r.Spans[n].Trace, 32) && isID(r.Spans[n].Span, 16) {
 		trace, id, parent = r.Spans[n].Trace, r.Spans[n].Span, r.Spans[n].Parent
 	}
 	s := w.begin(trace, id, parent, cmp.Or(h.method, "HTTP"), kindClient, h.start, h.end)

@@ -76,6 +76,19 @@ func TestOTLPOfBadIDs(t *testing.T) {
 	}
 }
 
+// TestOTLPOfRetries: a handler that sends a request again makes a span for each try, and the headers, which it leaves
+// as they are, name the first one: what served each try lies below that.
+func TestOTLPOfRetries(t *testing.T) {
+	trace, first := strings.Repeat("a", 32), strings.Repeat("b", 16)
+	var out strings.Builder
+	w := newOTLP(&out, &Options{Source: "a.nettrace"})
+	require.NoError(t, w.Request(&httpphases.Request{ID: 1, HasDuration: true, TraceID: trace, SpanID: first, Spans: []httpphases.SpanIDs{
+		{Trace: trace, Span: first}, {Trace: strings.Repeat("c", 32), Span: strings.Repeat("d", 16)},
+	}}))
+	require.NoError(t, w.Close(&Summary{}))
+	assert.Contains(t, out.String(), `"traceId":"`+trace+`","spanId":"`+first+`"`)
+}
+
 // TestOTLPOfFailureWithoutStart: of a request that began before the recording, all that is known may be why it failed.
 func TestOTLPOfFailureWithoutStart(t *testing.T) {
 	var out strings.Builder
