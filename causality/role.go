@@ -45,8 +45,11 @@ func RoleOf(name string) Role {
 	if strings.HasSuffix(name, "].MoveNext") && strings.Contains(name, "StateMachineBox`1[") {
 		return Resumes
 	}
-	if strings.HasSuffix(name, ".MoveNext") && (strings.Contains(name, ">d") || strings.Contains(name, "VB$StateMachine_")) {
-		return Steps
+	if strings.HasSuffix(name, ".MoveNext") {
+		machine, _, _ := strings.Cut(name, "[") // C#, Visual Basic, F#: T+<Method>d__1, T+VB$StateMachine_1_Method, T+method@12
+		if strings.Contains(machine, ">d") || strings.Contains(machine, "VB$StateMachine_") || strings.Contains(machine, "@") {
+			return Steps
+		}
 	}
 	rest, ok := strings.CutPrefix(name, "System.")
 	if !ok {

@@ -54,6 +54,8 @@ func TestRoleOf(t *testing.T) {
 		"App!App.Program+<>c+<<Main>b__0_3>d.MoveNext()":                    Steps,
 		"App!App.Program+<<Work>g__Rest|1_0>d`1[System.__Canon].MoveNext()": Steps,
 		"App!App.Program+VB$StateMachine_3_Work.MoveNext()":                 Steps,
+		"App!App.Program+work@114-1[System.__Canon].MoveNext()":             Steps,
+		"App!App.List`1+Enumerator[App.Program+work@114-1].MoveNext()":      Plain,
 		"System.Private.CoreLib!System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.__Canon,App.Program+<Work>d__12].MoveNext(class System.Threading.Thread)": Resumes,
 		"System.Private.CoreLib!System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder`1+StateMachineBox`1[System.Int32,App.Program+<Work>d__12].MoveNext()":                         Resumes,
 		"App!App.List+Enumerator.MoveNext()": Plain,

@@ -64,21 +64,6 @@ func isMove(name string) bool {
 	return ok && isBody(t+".MoveNext()")
 }
 
-// methodOf returns the async method of a body as Type.Method, which the method that callers
-// call has before its parameters; "" where the name is another.
-func methodOf(bodyName string) string {
-	t := withoutArguments(strings.TrimSuffix(bodyName, ".MoveNext()"))
-	i := strings.LastIndex(t, "+<")
-	if i < 0 {
-		return ""
-	}
-	j := strings.LastIndex(t[i:], ">d")
-	if j < 0 {
-		return ""
-	}
-	return t[:i] + "." + t[i+2:i+j]
-}
-
 // isMethod reports whether a name is that of a method Type.Method.
 func isMethod(name, method string) bool {
 	if i := strings.IndexByte(name, '('); i >= 0 {

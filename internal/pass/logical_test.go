@@ -450,7 +450,10 @@ func TestMethodOf(t *testing.T) {
 		"Program+<<Main>$>d__0.MoveNext()":                               "Program.<Main>$",
 		"Lab.Req+<>c+<<Run>b__22_8>d.MoveNext()":                         "Lab.Req+<>c.<Run>b__22_8",
 		"N.T`1+<M>d__3`2[System.__Canon,N.U`1[System.Int32]].MoveNext()": "N.T`1.M",
-		"N.T.MoveNext()": "",
+		"N.M+VB$StateMachine_0_Later`1[System.__Canon].MoveNext()":       "N.M.Later",
+		"N.Client+send@114-1.MoveNext()":                                 "N.Client.send",
+		"N.T.MoveNext()":                                                 "",
+		"N.T`1+Enumerator[N.Client+send@114-1].MoveNext()":               "",
 	} {
 		assert.Equal(t, want, methodOf(name), name)
 	}

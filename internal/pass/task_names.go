@@ -2,16 +2,36 @@ package pass
 
 import "strings"
 
-// isBody reports whether a name is that of the body of an async method or of an iterator:
-// Type+<Method>d__1.MoveNext().
-func isBody(name string) bool {
-	t, ok := strings.CutSuffix(name, ".MoveNext()")
+// isBody reports whether a name is that of the body of an async method or of an iterator.
+func isBody(name string) bool { return methodOf(name) != "" }
+
+// methodOf returns the async method of a body as Type.Method, which the method that callers call has
+// before its parameters; "" where the name is none of a body: Type+<Method>d__1.MoveNext() is one of C#,
+// Type+VB$StateMachine_1_Method.MoveNext() of Visual Basic and Type+Method@12-1.MoveNext() of F#.
+func methodOf(bodyName string) string {
+	t, ok := strings.CutSuffix(bodyName, ".MoveNext()")
 	if !ok {
-		return false
+		return ""
 	}
 	t = withoutArguments(t)
-	i := strings.LastIndex(t, "+<")
-	return i >= 0 && strings.Contains(t[i:], ">d")
+	if i := strings.LastIndex(t, "+<"); i >= 0 {
+		if j := strings.LastIndex(t[i:], ">d"); j >= 0 {
+			return t[:i] + "." + t[i+2:i+j]
+		}
+	}
+	i := strings.LastIndexByte(t, '+')
+	if i < 0 {
+		return ""
+	}
+	if machine, ok := strings.CutPrefix(t[i+1:], "VB$StateMachine_"); ok {
+		_, method, _ := strings.Cut(machine, "_")
+		method, _, _ = strings.Cut(method, "`")
+		return t[:i] + "." + method
+	}
+	if method, _, ok := strings.Cut(t[i+1:], "@"); ok {
+		return t[:i] + "." + method
+	}
+	return ""
 }
 
 // withoutArguments takes what stands in brackets out of the name of a type.
