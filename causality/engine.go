@@ -681,8 +681,7 @@ func (g *Engine) evidence(t *thread, e *Event, begun *beginning) {
 	if begun != nil && begun.in == nil {
 		id = e.Related
 	}
-	// While the flow changes the id is of the one before, of the one behind, or of none.
-	if !g.hasIDs || e.Stack != 0 && !e.Cut && (id.IsZero() && g.role(e.Stack) == Captured || g.shows(t, Turns)) {
+	if !g.hasIDs || e.Stack != 0 && !e.Cut && g.amid(t, g.role(e.Stack), id) {
 		return
 	}
 	var a *Activity
@@ -695,6 +694,13 @@ func (g *Engine) evidence(t *thread, e *Event, begun *beginning) {
 	if g.tell(t, t.top(), a, e) {
 		t.proof = len(t.pieces)
 	}
+}
+
+// amid reports whether an event of an id, whose innermost frame has a role, was written while the flow of t
+// changed: its id is that of the one before, of the one behind, or of none. So it is in the code that
+// writes a Start or a Stop, which has changed it by then, and is not in the trace yet.
+func (g *Engine) amid(t *thread, r Role, id activity.ID) bool {
+	return id.IsZero() && r == Captured || g.shows(t, Turns) || r != Tracing && g.shows(t, Tracing)
 }
 
 // tell takes in that what runs in the scope s of t works for a. It reports whether e tells of that scope.

@@ -539,6 +539,34 @@ func TestWhoIsToldThatTheFlowChangesIsInNeither(t *testing.T) {
 	assert.Nil(t, a, "an event of the item before")
 }
 
+// What is allocated or compiled while a Start or a Stop is written has the id that comes behind it.
+func TestWhatIsInTheWritingOfAnEventIsInNeither(t *testing.T) {
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameMoveNext}
+	writes := append(slices.Clip(item), frameTracing)
+	for _, kind := range []Kind{Start, Stop} {
+		l := newLab(t)
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...)
+		if kind == Stop {
+			l.add(Event{Kind: Start, ID: l.id(1, 2), Related: l.id(1), Name: "Job", Thread: 2}, item...)
+		}
+		l.add(Event{Kind: Idle})
+		l.add(Event{Kind: Sample}, item...)
+		at := l.now / 1e6
+		if kind == Start {
+			l.add(Event{Kind: Other, ID: l.id(1, 2)}, append(slices.Clip(writes), frameOther)...)
+			l.add(Event{Kind: Start, ID: l.id(1, 2), Related: l.id(1), Name: "Job"}, writes...)
+		} else {
+			l.add(Event{Kind: Other, ID: l.id(1)}, append(slices.Clip(writes), frameOther)...)
+			l.add(Event{Kind: Stop, ID: l.id(1, 2), Name: "Job"}, writes...)
+		}
+		l.add(Event{Kind: Idle})
+		l.g.Finish()
+		a, known, _ := l.workAt(at)
+		assert.True(t, known)
+		assert.Same(t, l.acts[map[Kind]int{Start: 1, Stop: 2}[kind]], a, kind)
+	}
+}
+
 // What changes the flow makes objects of its own before it has done so, and has its callback
 // compiled behind that.
 func TestWhatChangesTheFlowMayNotHaveDoneSo(t *testing.T) {
