@@ -1,8 +1,6 @@
 package command
 
 import (
-	"slices"
-
 	"github.com/tracefix/tracefix"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -22,13 +20,29 @@ func (l *logicalFlags) Wanted() bool { return l.Stacks == "logical" }
 // Reads implements PassFlags.
 func (l *logicalFlags) Reads(o *tracefix.ReadOptions) { o.Evidence = true }
 
-// noTasks tells who asks for logical stacks what is missing.
-const noTasks = "no task events tell who awaits whom, and only callers that never vary are shown; `--providers System.Threading.Tasks.TplEventSource:0x3A:4` records them"
+// What is missing, for who asks for logical stacks.
+const (
+	recordTasks = "; `--providers System.Threading.Tasks.TplEventSource:0x3A:4` records them"
+	noTasks     = "no task events tell who awaits whom, and only callers that never vary are shown" + recordTasks
+	noWork      = "no events of synchronous work (0x20) tell who awaits what Task.Run, Task.WhenAll and the like join" + recordTasks
+)
 
 // Apply implements PassFlags.
 func (l *logicalFlags) Apply(p *profile.Profile, warn func(string)) {
-	if !slices.ContainsFunc(p.Threads, func(t *profile.Thread) bool { return t.Tasks.Len() > 0 }) {
+	tasks, work := false, false
+	for _, t := range p.Threads {
+		for m := range t.Tasks.All() {
+			tasks = true
+			if work = work || m.Kind == profile.TaskBegins; work {
+				break
+			}
+		}
+	}
+	switch {
+	case !tasks:
 		warn(noTasks)
+	case !work:
+		warn(noWork)
 	}
 	tracefix.Logical(p)
 }
