@@ -46,7 +46,8 @@ func RoleOf(name string) Role {
 		return Resumes
 	}
 	if strings.HasSuffix(name, ".MoveNext") {
-		machine, _, _ := strings.Cut(name, "[") // C#, Visual Basic, F#: T+<Method>d__1, T+VB$StateMachine_1_Method, T+method@12
+		// C#, Visual Basic, F#: T+<Method>d__1, T+VB$StateMachine_1_Method, T+method@12.
+		machine, _, _ := strings.Cut(name, "[")
 		if strings.Contains(machine, ">d") || strings.Contains(machine, "VB$StateMachine_") || strings.Contains(machine, "@") {
 			return Steps
 		}

@@ -46,7 +46,8 @@ func Embedded(r io.ReaderAt, size int64) ([]byte, error) {
 	if mz != "MZ" || string(b[:4]) != "PE\x00\x00" {
 		return nil, errors.New("no PE file")
 	}
-	// The machine does not matter: in what is compiled ahead for others than Windows it is mixed with the system.
+	// The machine does not matter: where code was compiled ahead for others than Windows it is mixed with
+	// the system.
 	sections, dirs := binary.LittleEndian.Uint16(b[6:]), at+24+112
 	if binary.LittleEndian.Uint16(b[24:]) == magic32 {
 		dirs -= 16
