@@ -278,13 +278,27 @@ func values(a, b *Trace, kind valueKind, unitsA, unitsB float64) []Named {
 	var list []Named
 	for name, s := range sides {
 		x, y := s[0].sum/unitsA, s[1].sum/unitsB
-		sigma := math.Hypot(
-			math.Hypot(math.Sqrt(s[0].variance(stretch[0], a.nanos()))/unitsA, noiseOfItself*x+0.005*all[0]/unitsA),
-			math.Hypot(math.Sqrt(s[1].variance(stretch[1], b.nanos()))/unitsB, noiseOfItself*y+0.005*all[1]/unitsB))
-		list = append(list, Named{Name: name, Figure: Judge(x, y, sigma, limit), Count: [2]int{s[0].events, s[1].events}})
+		sx := math.Hypot(math.Sqrt(s[0].variance(stretch[0], a.nanos()))/unitsA, noiseOfItself*x+0.005*all[0]/unitsA)
+		sy := math.Hypot(math.Sqrt(s[1].variance(stretch[1], b.nanos()))/unitsB, noiseOfItself*y+0.005*all[1]/unitsB)
+		f := judgeEach(a, b, x, y, sx, sy, unitsA, unitsB, limit)
+		list = append(list, Named{Name: name, Figure: f, Count: [2]int{s[0].events, s[1].events}})
 	}
 	sortNamed(list)
 	return list
+}
+
+// judgeEach is Judge for what something costs a request, or the whole trace where units are 1, with the noise
+// of both sides. Nothing has moved if nothing would have had it been done once, as to start, or all the while:
+// then a request only has another part of it where there are more.
+func judgeEach(a, b *Trace, x, y, sx, sy, unitsA, unitsB, limit float64) Figure {
+	f := Judge(x, y, math.Hypot(sx, sy), limit)
+	once := unitsA / unitsB
+	for _, part := range []float64{once, once * float64(b.nanos()) / float64(max(1, a.nanos()))} {
+		if unitsA > 1 && Judge(x*part, y, math.Hypot(sx*part, sy), limit).Verdict != f.Verdict {
+			f.Verdict = Unclear
+		}
+	}
+	return f
 }
 
 // A routeSum is what is compared of requests of one route.
@@ -388,7 +402,8 @@ func collections(a, b *Trace, unitsA, unitsB float64) []Named {
 	counts := [2]int{total(&sides[0]), total(&sides[1])}
 	var list []Named
 	add := func(name string, x, y, sx, sy float64, counts [2]int) {
-		list = append(list, Named{Name: name, Figure: Judge(x/unitsA, y/unitsB, math.Hypot(math.Hypot(sx, 0.05*x)/unitsA, math.Hypot(sy, 0.05*y)/unitsB), 3), Count: counts})
+		f := judgeEach(a, b, x/unitsA, y/unitsB, math.Hypot(sx, 0.05*x)/unitsA, math.Hypot(sy, 0.05*y)/unitsB, unitsA, unitsB, 3)
+		list = append(list, Named{Name: name, Figure: f, Count: counts})
 	}
 	add("pause", sides[0].pause, sides[1].pause, math.Sqrt(sides[0].squares), math.Sqrt(sides[1].squares), counts)
 	for g := range 3 {

@@ -1022,3 +1022,39 @@ func TestRoutesOfUntoldMethods(t *testing.T) {
 	}
 	assert.Empty(t, Traces(of("GET"), of("POST")).Routes)
 }
+
+// What is thrown and collected once, as at a start, or all the while, is no less of a request for more of them.
+func TestDoneOnce(t *testing.T) {
+	of := func(requests, thrown int, seconds int64) *Trace {
+		tr := batch(1, map[string]int{"App.A()": 500}, false)
+		tr.Requests = newRequests(false)
+		for i := range requests {
+			tr.Requests.add(i+1, "GET", "/a", "", 1, 0, 1e6, true, fine)
+		}
+		p := tr.Profile
+		p.Weights, p.Names = []profile.Weight{{Name: "exceptions"}}, []string{"StartEx"}
+		for range thrown {
+			p.Threads[0].Values.Append(profile.Value{Amount: 1})
+			tr.GC = append(tr.GC, collection{pause: 1e6})
+		}
+		p.Meta.End = seconds * 1e9
+		return tr
+	}
+	for _, tt := range []struct {
+		before, after *Trace
+		verdict       string
+	}{
+		{of(100, 200, 10), of(400, 200, 10), Unclear}, // once
+		{of(100, 200, 10), of(400, 400, 20), Unclear}, // all the while
+		{of(100, 200, 10), of(400, 800, 10), Unclear}, // for each
+		{of(100, 200, 10), of(400, 500, 10), Unclear}, // some once, some for each
+		{of(100, 200, 10), of(400, 60, 10), Less},
+		{of(100, 200, 10), of(400, 2000, 10), More},
+		{of(100, 200, 10), of(100, 400, 10), More},
+	} {
+		r := Traces(tt.before, tt.after)
+		require.Len(t, r.Exceptions, 1)
+		assert.Equal(t, tt.verdict, r.Exceptions[0].Verdict, r.Exceptions[0])
+		assert.Equal(t, tt.verdict, r.GC[0].Verdict, r.GC[0])
+	}
+}
