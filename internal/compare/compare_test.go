@@ -341,7 +341,8 @@ func TestIntervalsArePossible(t *testing.T) {
 		{Figure{Before: 40, Change: -100, Low: -100, High: -90}, "gone", "-100 to -90 %"},
 		{Figure{Before: 5797, After: 10, Change: -99.83, Low: -100, High: -88}, "-99.8 %", "-100 to -88 %"},
 		{Figure{Before: 1e6, After: 1, Change: -99.9999, Low: -100, High: -88}, "-99.9 %", "-100 to -88 %"},
-		{Figure{Before: 40, After: 39.9, Change: -0.25, Low: -3, High: 2.5}, "+0 %", "-3 to +2 %"},
+		{Figure{Before: 40, After: 39.9, Change: -0.25, Low: -3, High: 2.5}, "0 %", "-3 to +2 %"},
+		{Figure{}, "", ""},
 	}
 	for _, tt := range tests {
 		assert.Equal(t, tt.change, tt.f.change())

@@ -26,7 +26,7 @@ func bound(v float64) string {
 	case -100 < v && v < -99.5: // what is left is not gone
 		return fmt.Sprintf("%.1f", math.Ceil(v*10)/10)
 	case math.Abs(v) < 0.5: // no -0
-		v = 0
+		return "0"
 	}
 	return fmt.Sprintf("%+.0f", v)
 }
@@ -34,7 +34,7 @@ func bound(v float64) string {
 // interval prints where the change lies.
 func (f *Figure) interval() string {
 	if f.Before == 0 {
-		return "new"
+		return f.change()
 	}
 	if f.Low > most {
 		return percent(f.Low)
