@@ -524,11 +524,16 @@ func (c *Change) Over(name string, f *Figure) string {
 	return fmt.Sprintf("--fail-on %s: %s changed by %s (95 %%: %s)", c.Text, name, percent(f.Change), f.interval())
 }
 
-// Fits reports whether a name is that of the condition: with or without module and arguments.
+// Fits reports whether a name is that of the condition: with or without module and arguments, of a method
+// also as collect-linux spells it.
 func (c *Change) Fits(name string) bool {
 	short, _, _ := strings.Cut(name, "(")
 	_, plain, _ := strings.Cut(short, "!")
-	return text.Match(c.pattern, name) || text.Match(c.pattern, short) || plain != "" && text.Match(c.pattern, plain)
+	fits := func(pattern string) bool {
+		return text.Match(pattern, name) || text.Match(pattern, short) || plain != "" && text.Match(pattern, plain)
+	}
+	other, ok := unmapped(c.pattern)
+	return fits(c.pattern) || ok && fits(other)
 }
 
 // Check returns why the comparison fails, empty if it does not. A gate that fits nothing

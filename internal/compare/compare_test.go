@@ -52,6 +52,8 @@ func TestNamesThatDifferOnlyByCompilation(t *testing.T) {
 		{"A!A.B.Run1()", "A!A.B.Run2()"},
 		{"A!A.B`1.Run()", "A!A.B`2.Run()"},
 		{"libx.so.6!std::sort(char)", "libx.so.6!std.sort(wchar)"},
+		{"app!core::fmt::write", "app!core.fmt::write"},
+		{"std::sort(char)", "std.sort(wchar)"},
 	}
 	for _, p := range other {
 		assert.NotEqual(t, Name(p[0]), Name(p[1]))
@@ -882,6 +884,9 @@ func TestUnlikeSamplers(t *testing.T) {
 	assert.InDelta(t, 1000, r.Methods[0].Self.Before, 5, "without what spins")
 	assert.InDelta(t, 1000, r.Methods[0].Self.After, 5)
 	assert.Contains(t, r.verdict()[0], says)
+	for pattern, fits := range map[string]bool{"Lab.Walk.Mix": true, "lab!Lab.Walk::Mix(string)": true, "Lab.Walk::M*": true, "Lab.Walk::Mixer": false} {
+		assert.Equal(t, fits, (&Change{pattern: pattern}).Fits(r.Methods[0].Method), pattern)
+	}
 	assert.NotContains(t, strings.Join(Traces(b, b).verdict(), "\n"), says)
 	b.Name = "perf"
 	assert.Contains(t, Traces(b, a).verdict()[0], "Processors took the samples of perf")

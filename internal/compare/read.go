@@ -392,13 +392,19 @@ func replaced(s string, from, before int) string {
 	return s
 }
 
-// Name is a method's name without what only compilation changes, and as the runtime's events spell it, where
-// it comes from the map of perf: `lab!Lab.Walk::Mix(uint8)`. A library of the system, whose names may hold ::
-// as well, is a file.
+// unmapped spells the name of a method of the map of perf, `lab!Lab.Walk::Mix(uint8)`, or a pattern of one, as
+// the runtime's events do, if it is one.
+func unmapped(s string) (string, bool) {
+	of, method, ok := strings.Cut(s, "::")
+	return of + "." + replaced(method, 0, compiled), ok
+}
+
+// Name is a method's name without what only compilation changes, and as the runtime's events spell it. A
+// library of the system, whose names may hold :: as well, is a file.
 func Name(full string) string {
-	name, args, _ := strings.Cut(full, "(")
-	if of, method, ok := strings.Cut(name, "::"); ok && !strings.Contains(of, ".so") {
-		full = of + "." + method + "(" + replaced(args, 0, compiled)
+	head, _, ok := strings.Cut(full, "(")
+	if module, _, in := strings.Cut(head, "!"); ok && in && !strings.Contains(module, ".so") && strings.Contains(head, "::") {
+		full, _ = unmapped(full)
 	}
 	if !strings.ContainsAny(full, "0123456789") {
 		return full
