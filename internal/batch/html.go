@@ -22,6 +22,7 @@ var overviewText string
 var overview = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("overview").Funcs(template.FuncMap{
 		"count": func(n int) string { return report.Count(n) },
+		"long":  func(n int64) string { return report.Count(int(n)) },
 		"size":  size,
 		"ms":    func(v float64) string { return fmt.Sprintf("%.1f", v) },
 		"share": func(n, of int) string {

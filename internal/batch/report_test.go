@@ -466,6 +466,9 @@ func TestOverviewInBrowser(t *testing.T) {
 	assert.Equal(t, []string{"c.nettrace", "b/<script>alert(1)</script>|`x`.nettrace", "lossy.nettrace", "left.nettrace", "a/fine.nettrace", "whole.nettrace"}, names)
 	assert.Equal(t, []string{"failed", "damaged, events lost", "ok, events lost", "ok", "ok", "ok"}, outcomes)
 	assert.Contains(t, rows[2][2], "/lossy.nettrace.html")
+	var tiles string
+	b.Eval(`document.querySelector(".tiles").textContent.replace(/\s+/g, " ")`, &tiles)
+	assert.Contains(t, tiles, "5,007events lost while recording, in 2 traces ", "of what the other reports have a number")
 	var damaged string
 	b.Eval(`document.querySelector("h2 + .scroll td a").getAttribute("href")`, &damaged)
 	assert.Equal(t, "./b/javascript:x.http.ndjson", damaged, "what is damaged leads to what was saved of it")
