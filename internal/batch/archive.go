@@ -546,6 +546,7 @@ type openTarball struct {
 	layers   []func()        // what closes them
 	credited int64           // of the stored bytes
 	ends     int64           // where the data of the last member do that was handed on as it comes
+	due      int64           // where the blocks of the last member end, at least
 	broken   error           // the first header that is
 }
 
@@ -616,25 +617,85 @@ func (t *openTarball) breaksOff() bool {
 }
 
 // next goes to the next member. Behind a broken header, of which nobody knows how long its data are, that is
-// the one of the next header whose sum is right.
+// the one of the next header whose sum is right; and so behind the mark that ends a tar, which may be a hole of
+// zeros, or that of the first of several tars (cat a.tar b.tar).
 func (t *openTarball) next(ctx context.Context, before int) (*tar.Header, error) {
 	hdr, err := t.Next()
-	if !errors.Is(err, tar.ErrHeader) || t.breaksOff() {
-		return hdr, err
+	marked := err == io.EOF && t.read.N > t.due
+	switch {
+	case t.breaksOff():
+	case marked, errors.Is(err, tar.ErrHeader):
+		hdr, err = t.goOn(ctx, before, err)
+	case err == io.EOF:
+		err = errNoMark
 	}
-	if t.broken == nil {
-		t.broken = fmt.Errorf("tar: stored byte %d: %w (%d members before it were read, and those behind the next whole header)", t.count.N, err, before)
+	if err == nil {
+		t.due = t.read.N + dataSize(hdr)
 	}
+	return hdr, err
+}
+
+// goOn looks for the next header whose sum is right, behind why there was none. What lies before it and is no zeros
+// is told.
+func (t *openTarball) goOn(ctx context.Context, before int, why error) (*tar.Header, error) {
+	marked, broken := why == io.EOF, t.broken
+	block := make([]byte, 512)
 	for ctx.Err() == nil {
-		at := t.read.N
-		t.Reader = tar.NewReader(t.from)
-		hdr, err = t.Next()
-		if errors.Is(err, tar.ErrHeader) || err == io.EOF && t.read.N > at { // zeros end a tar, but data have them, too
-			continue
+		if errors.Is(why, tar.ErrHeader) && broken == nil {
+			broken = fmt.Errorf("tar: stored byte %d: %w (%d members before it were read, and those behind the next whole header)", t.count.N, why, before)
 		}
-		return hdr, err
+		if !marked { // else something else may follow a whole tar
+			t.broken = broken
+		}
+		_, err := io.ReadFull(t.from, block)
+		switch {
+		case err == io.ErrUnexpectedEOF, err != nil && marked: // what is wrong behind the end rest tells
+			return nil, io.EOF
+		case err != nil:
+			return nil, err
+		case tarHeader(block):
+			t.Reader = tar.NewReader(t.again(block))
+			var hdr *tar.Header
+			if hdr, why = t.Next(); !errors.Is(why, tar.ErrHeader) {
+				t.broken = broken
+				return hdr, why
+			}
+		case len(bytes.Trim(block, "\x00")) > 0:
+			why = tar.ErrHeader
+		}
 	}
 	return nil, ctx.Err()
+}
+
+// again is what is read of the tar from a block on that was read already.
+func (t *openTarball) again(block []byte) io.Reader {
+	if s, ok := t.from.(io.Seeker); ok {
+		if _, err := s.Seek(-int64(len(block)), io.SeekCurrent); err == nil {
+			return t.from
+		}
+	}
+	return io.MultiReader(bytes.NewReader(block), t.from)
+}
+
+// errNoMark is the error of a tar that breaks off between two members.
+var errNoMark = errors.New("the mark that ends a tar is missing, and members may be missing with it; copy the archive again")
+
+// dataSize is how much the data of a member take in the tar, but for sparse ones, of which nobody tells.
+func dataSize(hdr *tar.Header) int64 {
+	if hdr.Typeflag != tar.TypeReg || sparse(hdr) {
+		return 0
+	}
+	return (hdr.Size + 511) &^ 511
+}
+
+// sparse reports whether the holes of a member are left out.
+func sparse(hdr *tar.Header) bool {
+	for key := range hdr.PAXRecords {
+		if strings.HasPrefix(key, "GNU.sparse.") {
+			return true
+		}
+	}
+	return hdr.Typeflag == tar.TypeGNUSparse
 }
 
 // rest reads what lies behind the end of the tar: there its compression tells whether what came out of it
@@ -722,14 +783,10 @@ func (w *walker) tarMember(t *openTarball, hdr *tar.Header, it *item, depth int)
 
 // unreadable tells why a member of a tar is left out; nothing if it is not.
 func (w *walker) unreadable(hdr *tar.Header) (skip string, err error) {
-	sparse := hdr.Typeflag == tar.TypeGNUSparse
-	for key := range hdr.PAXRecords {
-		sparse = sparse || strings.HasPrefix(key, "GNU.sparse.")
-	}
 	switch {
 	case hdr.Typeflag == tar.TypeSymlink || hdr.Typeflag == tar.TypeLink:
 		return skipLink, nil
-	case sparse:
+	case sparse(hdr):
 		return "", errors.New("tar: the member is sparse, which is not read")
 	case hdr.Typeflag != tar.TypeReg:
 		return skipSpecial, nil

@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"sync"
@@ -622,7 +623,6 @@ func TestChecksumsAroundTars(t *testing.T) {
 		"d.tar.gz":  {tgz[:len(tgz)-4], "tar: behind its last member: unexpected EOF"},
 		"e.tar.gz":  {append(bytes.Clone(tgz), make([]byte, 512)...), ""},
 		"f.tar.zst": {append(bytes.Clone(tzst), "something else"...), ""},
-		"g.tar.gz":  {append(bytes.Clone(tgz), tgz...), ""},
 		"h.tar.zst": {large, "CRC"},
 	} {
 		in := t.TempDir()
@@ -642,6 +642,49 @@ func TestChecksumsAroundTars(t *testing.T) {
 		}
 		require.Len(t, failed, 1, name)
 		assert.Contains(t, failed[0], c.want, name)
+	}
+}
+
+// Without the mark that ends it a tar may have held more; behind the mark another tar may follow.
+func TestEndsOfTars(t *testing.T) {
+	whole := tarball(t, member{name: "1.json", content: trace("1")}, member{name: "2.json", content: trace("2")})
+	require.Len(t, whole, 6*512)
+	const missing = "the mark that ends a tar is missing, and members may be missing with it; copy the archive again (2 members before it were read)"
+	one, both := []string{"1.json", "2.json"}, []string{"1.json", "2.json", "1.json", "2.json"}
+	twice := slices.Concat(whole, make([]byte, 3*512), whole) // cat a.tar b.tar
+	for name, c := range map[string]struct {
+		content []byte
+		want    []string
+		failed  string
+	}{
+		"a.tar":    {whole[:4*512], one, missing},
+		"b.tar":    {whole[:4*512-3], one, missing}, // in what fills the block
+		"c.tar.gz": {gz(t, whole[:4*512]), one, missing},
+		"d.tar":    {whole[:5*512], one, ""},
+		"e.tar":    {twice, both, ""},
+		"f.tar.gz": {gz(t, twice), both, ""},
+		"g.tar.gz": {append(gz(t, whole), gz(t, whole)...), both, ""},
+		"h.tar":    {append(bytes.Clone(whole), "something else"...), one, ""},
+		"i.tar":    {append(bytes.Clone(whole), bytes.Repeat([]byte("else"), 512)...), one, ""},
+		"j.tar":    {slices.Concat(whole, bytes.Repeat([]byte("lost"), 512), whole), both, "tar: stored byte 3584: archive/tar: invalid tar header"},
+	} {
+		in := t.TempDir()
+		put(t, in, map[string]string{name: string(c.content)})
+		var ok, failed []string
+		for _, x := range run(t, Config{Paths: []string{in}, Out: t.TempDir()}).Traces {
+			if x.Status == OK {
+				ok = append(ok, filepath.Base(x.Input.Name))
+			} else {
+				failed = append(failed, x.Error)
+			}
+		}
+		assert.Equal(t, c.want, ok, name)
+		if c.failed == "" {
+			assert.Empty(t, failed, name)
+			continue
+		}
+		require.Len(t, failed, 1, name)
+		assert.Contains(t, failed[0], c.failed, name)
 	}
 }
 
