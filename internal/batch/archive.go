@@ -29,8 +29,10 @@ const (
 	maxNesting = 3       // archives in archives
 	maxMembers = 1 << 20 // of one archive
 	maxLayers  = 4       // compressions around one tar
-	// headSize is what must be seen to know a tar inside gzip or zstd: one zstd block.
-	headSize = 160 << 10
+	// headSize is what must be seen to know a tar inside gzip or zstd: one zstd block. bzip2 gives nothing of
+	// a block of up to 900 KB before its end.
+	headSize      = 160 << 10
+	headSizeBzip2 = 1 << 20
 )
 
 // An archiveKind is what an archive is, with the compressions around it.
@@ -467,6 +469,14 @@ func headOf(open func() (io.ReadCloser, error)) ([]byte, error) {
 	return readHead(r)
 }
 
+// headSizeOf tells by the first bytes of a file how many of them it takes to know an archive.
+func headSizeOf(b []byte) int {
+	if layerOf(b) == "bzip2" {
+		return headSizeBzip2
+	}
+	return headSize
+}
+
 // readHead reads as many of the first bytes as it takes to know an archive.
 func readHead(r io.Reader) ([]byte, error) {
 	b := make([]byte, 512)
@@ -477,7 +487,7 @@ func readHead(r io.Reader) ([]byte, error) {
 	if n < len(b) || layerOf(b) == "" {
 		return b[:n], err
 	}
-	b = append(b, make([]byte, headSize-len(b))...)
+	b = append(b, make([]byte, headSizeOf(b)-len(b))...)
 	m, err := io.ReadFull(r, b[n:])
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		err = nil

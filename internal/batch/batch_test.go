@@ -688,6 +688,19 @@ func TestEndsOfTars(t *testing.T) {
 	}
 }
 
+// Nothing of a block of bzip2 is read before all of it, so that as much is looked at as may hold one.
+func TestHeadOfBzip2(t *testing.T) {
+	b := append([]byte("BZh9"), make([]byte, 2<<20)...)
+	again, head := bufferedHead(bytes.NewReader(b))
+	assert.Len(t, head, headSizeBzip2)
+	all, err := io.ReadAll(again)
+	require.NoError(t, err)
+	assert.Equal(t, b, all)
+	head, err = readHead(bytes.NewReader(b))
+	require.NoError(t, err)
+	assert.Len(t, head, headSizeBzip2)
+}
+
 // A header that is broken costs its member and none behind it, also where the data between look like the end of a tar.
 func TestTarWithABrokenHeader(t *testing.T) {
 	zeros := trace("2") + strings.Repeat("\x00", 4096) + "}"

@@ -248,6 +248,10 @@ func (c *seekCounter) Seek(off int64, whence int) (int64, error) {
 func bufferedHead(r io.Reader) (*bufio.Reader, []byte) {
 	b := bufio.NewReaderSize(r, headSize)
 	head, _ := b.Peek(headSize) // an error comes back with the next read
+	if size := headSizeOf(head); size > headSize {
+		b = bufio.NewReaderSize(b, size)
+		head, _ = b.Peek(size)
+	}
 	return b, head
 }
 
