@@ -346,7 +346,7 @@ func Check(name string, o *Options) error {
 	}
 	switch {
 	case err == nil && st.IsDir():
-		return fmt.Errorf("%s: is a folder", name)
+		return fmt.Errorf("%s: is a folder; name a file in it", name)
 	case err == nil && !o.Force && st.Mode().IsRegular() && !leadsTo(name, o.stdout()):
 		return fmt.Errorf("%s: %w", name, ErrExists)
 	case err != nil && !os.IsNotExist(err):

@@ -60,6 +60,7 @@ func TestNeverOverwrites(t *testing.T) {
 	assert.ErrorContains(t, err, "is the input as well")
 	_, err = Create(filepath.Join(dir, "no", "such"), nil)
 	assert.ErrorContains(t, err, "does not exist")
+	assert.ErrorContains(t, Check(dir, &Options{Force: true}), "is a folder; name a file in it")
 	f, err := Create(p, &Options{Force: true})
 	require.NoError(t, err)
 	_, err = f.Write([]byte("new"))
