@@ -8,11 +8,13 @@
 package ipc
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
+	"time"
 )
 
 const (
@@ -121,15 +123,20 @@ func framed(head []byte) bool {
 	talk := false
 	for at, n := 0, 0; at+frameHeader <= len(head) && n < 64; n++ {
 		f := head[at:]
-		size := int(binary.LittleEndian.Uint32(f[13:]))
-		if f[0] != 'c' && f[0] != 's' || binary.LittleEndian.Uint32(f[1:]) == 0 || size > maxFrame {
-			return false
+		if !isFrame(f) {
+			return talk // damaged there
 		}
+		size := int(binary.LittleEndian.Uint32(f[13:]))
 		body := f[frameHeader:min(frameHeader+size, len(f))]
 		talk = talk || bytes.HasPrefix(body, []byte("DOTNET_IPC_V")) || bytes.HasPrefix(body, []byte(advertise))
 		at += frameHeader + size
 	}
 	return talk
+}
+
+// isFrame reports whether h may be the header of a frame.
+func isFrame(h []byte) bool {
+	return (h[0] == 'c' || h[0] == 's') && binary.LittleEndian.Uint32(h[1:]) != 0 && binary.LittleEndian.Uint32(h[13:]) <= maxFrame
 }
 
 // Read decodes a recording and calls yield with everything that was sent, in the order
@@ -164,13 +171,14 @@ func Read(r io.Reader, o *Options, yield func(*Item) error) (*Result, error) {
 }
 
 type decoder struct {
-	o     *Options
-	yield func(*Item) error
-	conns map[uint32]*conn
-	order []*conn
-	res   Result
-	start uint64
-	held  int // bytes of all streams that wait for more
+	o      *Options
+	yield  func(*Item) error
+	conns  map[uint32]*conn
+	order  []*conn
+	res    Result
+	start  uint64
+	newest uint32 // connection
+	held   int    // bytes of all streams that wait for more
 }
 
 // A conn is a connection being decoded.
@@ -214,28 +222,32 @@ func (d *decoder) damaged(at int64, format string, args ...any) {
 
 // frames reads a recording of frames: direction, connection, time, length, bytes.
 func (d *decoder) frames(r io.Reader) error {
-	var h [frameHeader]byte
+	b := bufio.NewReaderSize(r, 64<<10)
 	buf := make([]byte, 64<<10)
 	at := int64(0)
 	first := true
 	for {
-		n, err := io.ReadFull(r, h[:])
-		if err == io.EOF {
+		h, err := b.Peek(frameHeader)
+		if err == io.EOF && len(h) == 0 {
 			break
 		}
-		if err == io.ErrUnexpectedEOF {
-			d.damaged(at, "the recording ends within the header of a frame: %d of %d bytes", n, frameHeader)
+		if err == io.EOF {
+			d.damaged(at, "the recording ends within the header of a frame: %d of %d bytes", len(h), frameHeader)
 			break
 		}
 		if err != nil {
 			return err
 		}
+		if !isFrame(h) {
+			d.damaged(at, "not a frame: expected c or s, a connection and a length, found % x", h)
+			n, err := d.skip(b)
+			if at += n; err != nil {
+				return err
+			}
+			continue
+		}
 		size := int64(binary.LittleEndian.Uint32(h[13:]))
 		id := binary.LittleEndian.Uint32(h[1:])
-		if h[0] != 'c' && h[0] != 's' || id == 0 || size > maxFrame {
-			d.damaged(at, "not a frame: expected c or s, a connection and a length, found % x", h[:])
-			break
-		}
 		if len(d.conns) >= maxConns && d.conns[id] == nil {
 			d.damaged(at, "more than %d connections", maxConns)
 			break
@@ -249,10 +261,14 @@ func (d *decoder) frames(r io.Reader) error {
 		if h[0] == 's' {
 			s = c.streams[1]
 		}
+		d.newest = max(d.newest, id)
+		if _, err := b.Discard(frameHeader); err != nil {
+			return err
+		}
 		at += frameHeader
 		for size > 0 {
 			part := buf[:min(size, int64(len(buf)))]
-			n, err := io.ReadFull(r, part)
+			n, err := io.ReadFull(b, part)
 			held := len(s.buf)
 			if ferr := d.feed(c, s, part[:n], at, int64(ns-d.start)); ferr != nil {
 				return ferr
@@ -276,6 +292,34 @@ func (d *decoder) frames(r io.Reader) error {
 	}
 	d.res.Bytes = at
 	return nil
+}
+
+// What frames tell is believed behind damage where it goes on with what was told: connections are numbered one
+// after the other, and tools talk for less than a day.
+const (
+	newConns = 1 << 10
+	longTalk = 24 * time.Hour
+)
+
+// skip leaves out what is no frame, and tells how much that was.
+func (d *decoder) skip(b *bufio.Reader) (n int64, err error) {
+	for {
+		h, err := b.Peek(frameHeader)
+		if err == nil && isFrame(h) && binary.LittleEndian.Uint32(h[1:]) <= d.newest+newConns &&
+			binary.LittleEndian.Uint64(h[5:])-d.start < uint64(longTalk) {
+			return n, nil
+		}
+		gone := 1
+		if err == io.EOF {
+			gone = len(h)
+		} else if err != nil {
+			return n, err
+		}
+		if gone, err = b.Discard(gone); err != nil || len(h) < frameHeader {
+			return n + int64(gone), err
+		}
+		n += int64(gone)
+	}
 }
 
 // raw reads the bytes of one connection, one direction or both.

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -388,6 +389,32 @@ func TestEveryPrefix(t *testing.T) {
 // terminal.
 // What waits for its end takes no more memory than a recording of any program needs, on however many
 // connections it waits.
+// Damage costs the frames that it hits, wherever it is, and none behind it.
+func TestDamagedFrames(t *testing.T) {
+	b := content(t, "../../testdata/ipc/reverse.rec.zst")
+	whole, _, _ := read(t, bytes.NewReader(b))
+	starts := []int{0} // of frames
+	for at := 0; at < len(b); starts = append(starts, at) {
+		at += frameHeader + int(binary.LittleEndian.Uint32(b[at+13:]))
+	}
+	for _, at := range []int{starts[3] + frameHeader + 5, 15_000, starts[len(starts)-6] + frameHeader + 2} {
+		items, _, res := read(t, bytes.NewReader(slices.Delete(bytes.Clone(b), at, at+10)))
+		require.Len(t, res.Damage, 1, at)
+		assert.Contains(t, res.Damage[0].What, "not a frame")
+		assert.EqualValues(t, len(b)-10, res.Bytes)
+		assert.GreaterOrEqual(t, len(items), len(whole)-2, at)
+		last := 0
+		for _, it := range items {
+			last = max(last, it.Conn)
+		}
+		assert.Equal(t, 13, last, at)
+	}
+	junk := append(bytes.Clone(b), bytes.Repeat([]byte("sc"), 5000)...)
+	_, _, res := read(t, bytes.NewReader(junk))
+	require.Len(t, res.Damage, 1)
+	assert.EqualValues(t, len(junk), res.Bytes)
+}
+
 func TestHeldBytes(t *testing.T) {
 	const conns, each = 20, maxBlock / 2
 	start := time.Unix(0, 0)
