@@ -157,7 +157,7 @@ const unlike = 1.5
 
 // lastUnlike reports whether totals of unlike times are compared.
 func (r *Result) lastUnlike() bool {
-	if r.PerRequest || r.a.trace.Profile.Meta.Sums || r.b.trace.Profile.Meta.Sums {
+	if r.bare || r.PerRequest || r.a.trace.Profile.Meta.Sums || r.b.trace.Profile.Meta.Sums {
 		return false
 	}
 	a, b := r.Seconds[0], r.Seconds[1]

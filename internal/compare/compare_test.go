@@ -381,7 +381,9 @@ func TestTimesThatDiffer(t *testing.T) {
 	assert.Contains(t, r.verdict()[0], "The traces last 5.22 s and 0.05 ms: ")
 	r.Seconds = [2]float64{0.25, 5.22}
 	assert.Contains(t, r.verdict()[0], "The traces last 250.0 ms and 5.22 s: ")
-	r.PerRequest = true
+	r.bare = true
+	assert.NotContains(t, strings.Join(r.verdict(), ""), "The traces last", "nothing is compared")
+	r.bare, r.PerRequest = false, true
 	assert.NotContains(t, strings.Join(r.verdict(), ""), "The traces last")
 	assert.NotContains(t, strings.Join(traces(2000, 2600).verdict(), ""), "The traces last")
 	part := batch(1, map[string]int{"App.A()": 20000}, false)

@@ -148,9 +148,11 @@ func (c *ServiceCollector) connections() *Connections {
 	if len(c.conns) > 0 {
 		n.Requests = round(float64(served) / float64(len(c.conns)))
 	}
+	queued := int64(0)
 	for _, w := range c.queued {
-		n.QueueMs += text.Millis(w.to - w.from)
+		queued += w.to - w.from
 	}
+	n.QueueMs = text.Millis(queued)
 	return n
 }
 

@@ -325,7 +325,7 @@ func (b *builder) sums(unit string) {
 		}
 	}
 	if at > 0 {
-		b.note("%s stacks are %d frames deep and may have been cut there; sums do not tell enough to repair them: repair the recording that they were made from", report.Count(at), limit)
+		b.note("Stacks that are %d frames deep, and may have been cut there: %s; sums do not tell enough to repair them: repair the recording that they were made from", limit, report.Count(at))
 	}
 }
 
