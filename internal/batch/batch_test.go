@@ -627,14 +627,7 @@ func TestChecksumsAroundTars(t *testing.T) {
 	} {
 		in := t.TempDir()
 		put(t, in, map[string]string{name: string(c.content)})
-		var ok, failed []string
-		for _, x := range run(t, Config{Paths: []string{in}, Out: t.TempDir()}).Traces {
-			if x.Status == OK {
-				ok = append(ok, filepath.Base(x.Input.Name))
-			} else {
-				failed = append(failed, x.Error)
-			}
-		}
+		ok, failed := okAndFailed(t, in)
 		assert.Equal(t, []string{"1.json", "2.json"}, ok, name)
 		if c.want == "" {
 			assert.Empty(t, failed, name)
@@ -643,6 +636,19 @@ func TestChecksumsAroundTars(t *testing.T) {
 		require.Len(t, failed, 1, name)
 		assert.Contains(t, failed[0], c.want, name)
 	}
+}
+
+// okAndFailed runs a batch over a folder, and returns the names of traces that are OK and the errors of the others.
+func okAndFailed(t *testing.T, in string) (ok, failed []string) {
+	t.Helper()
+	for _, x := range run(t, Config{Paths: []string{in}, Out: t.TempDir()}).Traces {
+		if x.Status == OK {
+			ok = append(ok, filepath.Base(x.Input.Name))
+		} else {
+			failed = append(failed, x.Error)
+		}
+	}
+	return ok, failed
 }
 
 // Without the mark that ends it a tar may have held more; behind the mark another tar may follow.
@@ -670,14 +676,7 @@ func TestEndsOfTars(t *testing.T) {
 	} {
 		in := t.TempDir()
 		put(t, in, map[string]string{name: string(c.content)})
-		var ok, failed []string
-		for _, x := range run(t, Config{Paths: []string{in}, Out: t.TempDir()}).Traces {
-			if x.Status == OK {
-				ok = append(ok, filepath.Base(x.Input.Name))
-			} else {
-				failed = append(failed, x.Error)
-			}
-		}
+		ok, failed := okAndFailed(t, in)
 		assert.Equal(t, c.want, ok, name)
 		if c.failed == "" {
 			assert.Empty(t, failed, name)

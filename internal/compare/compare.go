@@ -180,6 +180,9 @@ var (
 	lockWaits   = valueKind{"contention", 1e6, byCause, true} // who holds a lock for long lets many wait
 )
 
+// weights are those of all kinds.
+var weights = []string{allocations.weight, exceptions.weight, lockWaits.weight}
+
 // byType names values by what is allocated or thrown.
 func byType(*Trace) func(*profile.Weighed) string {
 	short := map[string]string{}

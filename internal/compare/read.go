@@ -199,7 +199,7 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 	k := f.Kind()
 	t.sums = k == "pprof" || k == "folded"
 	if k == "nettrace" || k == "netperf" {
-		opts.Work, opts.Weights = true, []string{"alloc", "exceptions", "contention"}
+		opts.Work, opts.Weights = true, weights
 		opts.Also = []tracefix.Consumer{scan, collections, counted, asked}
 	} else if k != "speedscope" { // whose bytes would be microseconds
 		opts.Weights = []string{profile.TimeWeight} // samples are compared
@@ -343,7 +343,7 @@ func (t *Trace) nanos() int64 {
 
 // Empty reports whether there is nothing to compare of what sel selects.
 func (t *Trace) Empty(sel *profile.Selection) bool {
-	stackless := !t.sampled() && !t.weighs("alloc") && !t.weighs("exceptions") && !t.weighs("contention")
+	stackless := !t.sampled() && !slices.ContainsFunc(weights, t.weighs)
 	if len(sel.Threads) > 0 || sel.Frame != "" || sel.OfWork() { // of which nothing else is
 		return stackless
 	}
