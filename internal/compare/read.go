@@ -350,44 +350,52 @@ func (t *Trace) Empty(sel *profile.Selection) bool {
 	return stackless && t.Requests.Len()+len(t.Counters)+len(t.GC) == 0
 }
 
-// Parts of names, as patterns and what replaces them. As the map of perf spells signatures, and as the
-// runtime's events do (its two printers of signatures, PrettyPrintSig and PrettyPrintSigLegacy); then what
-// another compilation of the same source changes: the ordinal that the compiler gives a method for its
-// lambdas, local functions and state machines, and addresses that stand for a method.
-var parts = [...][2]string{
-	{`\b(class|valuetype) (?:\[[^\]]*\])?(?:[^ ,<>()\[\]]*/)?`, "${1} "},
-	{`\bvaluetype `, "value class "},
-	{`\bnative uint\b`, "unsigned int"},
-	{`\bnative int\b`, "int"},
-	{`\buint(8|16|32|64)\b`, "unsigned int${1}"},
-	{`\bobject\b`, "class System.Object"},
-	{`\bstring\b`, "class System.String"},
-	{`\bchar\b`, "wchar"},
+// mapped are parts of signatures as the map of perf spells them, and as the runtime's events do (its two printers
+// of signatures, PrettyPrintSig and PrettyPrintSigLegacy).
+var mapped = spellings(
+	`\b(class|valuetype) (?:\[[^\]]*\])?(?:[^ ,<>()\[\]]*/)?`, "${1} ",
+	`\bvaluetype `, "value class ",
+	`\bnative uint\b`, "unsigned int",
+	`\bnative int\b`, "int",
+	`\buint(8|16|32|64)\b`, "unsigned int${1}",
+	`\bobject\b`, "class System.Object",
+	`\bstring\b`, "class System.String",
+	`\bchar\b`, "wchar",
+)
 
-	{`>b__\d+_(\d+)`, ">b__${1}"},
-	{`>d__\d+`, ">d__"},
-	{`DisplayClass\d+_`, "DisplayClass_"},
-	{`\|\d+_(\d+)`, "|${1}"},
-	{`AnonymousType\d+`, "AnonymousType"},
-	{`pMT: 0x[0-9A-Fa-f]+`, "pMT"},
-	{`lambda_method\d+`, "lambda_method"},
-	{`!0x[0-9A-Fa-f]+$`, "!?"},
+// compiled are parts of names that another compilation of the same source changes: the ordinal that the compiler
+// gives a method for its lambdas, local functions and state machines, and addresses that stand for a method.
+var compiled = spellings(
+	`>b__\d+_(\d+)`, ">b__${1}",
+	`>d__\d+`, ">d__",
+	`DisplayClass\d+_`, "DisplayClass_",
+	`\|\d+_(\d+)`, "|${1}",
+	`AnonymousType\d+`, "AnonymousType",
+	`pMT: 0x[0-9A-Fa-f]+`, "pMT",
+	`lambda_method\d+`, "lambda_method",
+	`!0x[0-9A-Fa-f]+$`, "!?",
+)
+
+// A spelling is a pattern, and what stands in a name in place of what it finds.
+type spelling struct {
+	pattern *regexp.Regexp
+	with    string
 }
 
-// compiled is the first of parts that compilation changes.
-const compiled = 8
+// spellings returns what makes spellings of pairs when they are needed.
+func spellings(pairs ...string) func() []spelling {
+	return sync.OnceValue(func() (list []spelling) {
+		for i := 0; i < len(pairs); i += 2 {
+			list = append(list, spelling{regexp.MustCompile(pairs[i]), pairs[i+1]})
+		}
+		return list
+	})
+}
 
-var patterns = sync.OnceValue(func() (list []*regexp.Regexp) {
-	for _, p := range parts {
-		list = append(list, regexp.MustCompile(p[0]))
-	}
-	return list
-})
-
-// replaced returns s with parts from one on, before another, replaced.
-func replaced(s string, from, before int) string {
-	for i, p := range patterns()[from:before] {
-		s = p.ReplaceAllString(s, parts[from+i][1])
+// replaced returns s with all that spellings find replaced.
+func replaced(s string, list []spelling) string {
+	for _, x := range list {
+		s = x.pattern.ReplaceAllString(s, x.with)
 	}
 	return s
 }
@@ -396,7 +404,7 @@ func replaced(s string, from, before int) string {
 // the runtime's events do, if it is one.
 func unmapped(s string) (string, bool) {
 	of, method, ok := strings.Cut(s, "::")
-	return of + "." + replaced(method, 0, compiled), ok
+	return of + "." + replaced(method, mapped()), ok
 }
 
 // Name is a method's name without what only compilation changes, and as the runtime's events spell it. A
@@ -409,7 +417,7 @@ func Name(full string) string {
 	if !strings.ContainsAny(full, "0123456789") {
 		return full
 	}
-	return replaced(full, compiled, len(parts))
+	return replaced(full, compiled())
 }
 
 // waits are methods in which a thread waits or spins for work: no cost of what the program does.
