@@ -415,8 +415,21 @@ func (f *BatchReportFlags) check(force bool, archive string, inputs []string) er
 		if err := output.Check(name, o); err != nil {
 			return usage(err)
 		}
+		if st, err := os.Stat(name); name == f.Markdown && err == nil && st.Mode().IsRegular() && isTrace(name) {
+			return usage(fmt.Errorf("%s: is a trace, which --markdown would add its text to; name another file", name))
+		}
 	}
 	return nil
+}
+
+// isTrace reports whether a file is one of a kind that is read.
+func isTrace(name string) bool {
+	in, err := input.Open(context.Background(), name, nil)
+	if err != nil {
+		return false
+	}
+	defer in.Close()
+	return in.Kind != input.Unknown
 }
 
 // tell writes the reports that were asked for, prints what there is to say and turns

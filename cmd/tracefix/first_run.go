@@ -13,6 +13,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/info"
 	"github.com/tracefix/tracefix/internal/input"
+	"github.com/tracefix/tracefix/internal/output"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 )
@@ -56,6 +57,9 @@ func isCommand(k *kong.Kong, name string) bool {
 
 // introduce says what a file is and which commands make sense for it.
 func introduce(ctx context.Context, w io.Writer, name string) error {
+	if err := output.Check("-", &output.Options{Stdout: w, Inputs: []string{name}}); err != nil {
+		return usage(err)
+	}
 	in, err := input.Open(ctx, name, nil)
 	if err != nil {
 		return err

@@ -47,3 +47,18 @@ func TestHeapOf(t *testing.T) {
 		assert.Equal(t, c.want, heapOf(c.args), c.args)
 	}
 }
+
+// TestIntroducedIntoItself: a shell that adds to the trace has opened it already.
+func TestIntroducedIntoItself(t *testing.T) {
+	data, err := os.ReadFile(filepath.Join("..", "..", "testdata", "chain.nettrace.zst"))
+	require.NoError(t, err)
+	name := filepath.Join(t.TempDir(), "a.nettrace.zst")
+	require.NoError(t, os.WriteFile(name, data, 0o600))
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	require.NoError(t, err)
+	defer f.Close()
+	assert.ErrorContains(t, introduce(t.Context(), f, name), "is the input as well")
+	after, err := os.ReadFile(name)
+	require.NoError(t, err)
+	assert.True(t, string(data) == string(after))
+}
