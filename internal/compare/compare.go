@@ -548,6 +548,9 @@ func (g Gate) Check(r *Result) string {
 			return fmt.Sprintf("--fail-on %s: cannot be judged: %s", g.Text, n.Why)
 		}
 	}
+	if k.list == nil && r.ticked != "" {
+		return fmt.Sprintf("--fail-on %s: cannot be judged: processors took the samples of %s, and the runtime those of the other trace", g.Text, r.ticked)
+	}
 	found := false
 	for name, f := range g.figures(r, k) {
 		if !g.Fits(name) {

@@ -889,6 +889,10 @@ func TestUnlikeSamplers(t *testing.T) {
 	for pattern, fits := range map[string]bool{"Lab.Walk.Mix": true, "lab!Lab.Walk::Mix(string)": true, "Lab.Walk::M*": true, "Lab.Walk::Mixer": false} {
 		assert.Equal(t, fits, (&Change{pattern: pattern}).Fits(r.Methods[0].Method), pattern)
 	}
+	gate, err := ParseGate("cpu:*>+10%")
+	require.NoError(t, err)
+	assert.Contains(t, gate.Check(r), "cannot be judged: processors took the samples of trace 1", "it would pass or fail by chance")
+	assert.Empty(t, gate.Check(Traces(b, b)))
 	assert.NotContains(t, strings.Join(Traces(b, b).verdict(), "\n"), says)
 	b.Name = "perf"
 	assert.Contains(t, Traces(b, a).verdict()[0], "Processors took the samples of perf")
