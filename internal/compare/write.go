@@ -154,12 +154,10 @@ func add(v []string, format string, args ...any) []string {
 }
 
 // verdict are the sentences that come first.
-func (r *Result) verdict() (v []string) {
-	unit, of := "ms of CPU time", "in all"
-	if r.PerRequest {
-		of = "a request"
-	}
-	// What follows may come of this.
+func (r *Result) verdict() []string { return slices.Concat(r.doubts(), r.moves(), r.rests()) }
+
+// doubts are sentences on what all that moved may come of.
+func (r *Result) doubts() (v []string) {
 	for i, name := range []string{r.Before, r.After} {
 		if r.Damages != nil && r.Damages[i] > 0 {
 			v = add(v, "Places at which %s is damaged: %d. What could be saved of it is compared.", name, r.Damages[i])
@@ -174,11 +172,20 @@ func (r *Result) verdict() (v []string) {
 	if r.lastUnlike() {
 		v = add(v, "The traces last %s and %s: unless both did the same work, totals are not comparable.", lasts(r.Seconds[0]), lasts(r.Seconds[1]))
 	}
-	moved, doubts := 0, len(v)
+	return v
+}
+
+// moves are sentences on what moved most, or that nothing did.
+func (r *Result) moves() (v []string) {
+	of := "ms of CPU time in all"
+	if r.PerRequest {
+		of = "ms of CPU time a request"
+	}
+	moved := 0
 	for i := range r.Methods {
 		if m := &r.Methods[i]; m.Self.Moved() {
 			if moved++; moved <= 3 {
-				line := fmt.Sprintf("%s: %s -> %s %s %s, %s", m.Method, number(m.Self.Before), number(m.Self.After), unit, of, m.Self.Told())
+				line := fmt.Sprintf("%s: %s -> %s %s, %s", m.Method, number(m.Self.Before), number(m.Self.After), of, m.Self.Told())
 				if len(m.Routes) > 0 && m.Routes[0].Moved() {
 					t := &m.Routes[0]
 					line += fmt.Sprintf("; in %s %s -> %s ms, %s", t.Route, number(t.Before), number(t.After), t.change())
@@ -194,21 +201,25 @@ func (r *Result) verdict() (v []string) {
 		v = add(v, "%d more methods moved by themselves.", moved-3)
 	}
 	if n, m := r.onlyTotals(); n > 0 {
-		line := fmt.Sprintf("%s with what it calls: %s -> %s %s %s, %s", m.Method, number(m.Total.Before), number(m.Total.After), unit, of, m.Total.Told())
+		line := fmt.Sprintf("%s with what it calls: %s -> %s %s, %s", m.Method, number(m.Total.Before), number(m.Total.After), of, m.Total.Told())
 		if n > 1 {
 			line += fmt.Sprintf("; so did %d more", n-1)
 		}
 		v = append(v, line+". No method moved by itself.")
 	}
 	if f := &r.CPU; f.Moved() {
-		v = add(v, "All methods together: %s -> %s %s %s, %s.", number(f.Before), number(f.After), unit, of, f.Told())
+		v = add(v, "All methods together: %s -> %s %s, %s.", number(f.Before), number(f.After), of, f.Told())
 	}
 	pauses, numbers := r.GC[:min(1, len(r.GC))], r.GC[min(1, len(r.GC)):] // see collections
 	for _, l := range []struct {
 		list []Named
 		what string
 		form func(float64) string
-	}{{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Locks, "ms of waiting for locks", number}, {r.Routes, "ms, mean duration", number}, {r.Errors, "% of requests with errors", number}, {pauses, "ms", number}, {numbers, "collections", number}, {r.Counters, "on average", number}} {
+	}{
+		{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Locks, "ms of waiting for locks", number},
+		{r.Routes, "ms, mean duration", number}, {r.Errors, "% of requests with errors", number},
+		{pauses, "ms", number}, {numbers, "collections", number}, {r.Counters, "on average", number},
+	} {
 		n := 0
 		for i := range l.list {
 			if x := &l.list[i]; x.Moved() {
@@ -218,13 +229,19 @@ func (r *Result) verdict() (v []string) {
 			}
 		}
 	}
-	if r.bare {
+	switch {
+	case r.bare:
 		v = append(v, "Neither trace holds what is compared: samples, allocations, exceptions, waits for locks, requests, collections or counters.")
-	} else if len(v) == doubts && len(r.NotCompared) == 0 {
+	case len(v) == 0 && len(r.NotCompared) == 0:
 		v = append(v, "Nothing moved beyond noise.")
-	} else if len(v) == doubts {
+	case len(v) == 0:
 		v = append(v, "Of what both traces recorded nothing moved beyond noise.")
 	}
+	return v
+}
+
+// rests are sentences on what the figures rest on.
+func (r *Result) rests() (v []string) {
 	if r.untyped != "" && r.compares("cpu") {
 		v = add(v, "The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped)
 	}
