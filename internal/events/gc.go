@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/tracefix/tracefix/internal/interval"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -481,7 +482,7 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 	other := "" // of no collection
 	if s.OtherPause > 0.01*s.Pause {
 		other = fmt.Sprintf("All threads were stopped for another %s (%s) for collections that the trace does not hold or that GC.TryStartNoGCRegion counts, or while server GC changed the number of its heaps.",
-			duration(nanos(s.OtherPause)), percent(s.OtherPause, text.Millis(c.End)))
+			duration(nanos(s.OtherPause)), report.Percent(s.OtherPause, text.Millis(c.End)))
 	}
 	if s.Count == 0 {
 		if other != "" {
@@ -509,7 +510,7 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 	if last := sums.last; last != nil {
 		line := fmt.Sprintf("Heap: %s at its largest, %s after the last collection", size(float64(*s.MaxHeap)), size(float64(last.After())))
 		if last.HasHistory && last.After() > 0 {
-			line += fmt.Sprintf(", of which %s is free space between objects", percent(float64(last.Fragmentation()), float64(last.After())))
+			line += fmt.Sprintf(", of which %s is free space between objects", report.Percent(float64(last.Fragmentation()), float64(last.After())))
 		}
 		v = append(v, line+".")
 	}
@@ -557,7 +558,7 @@ func gcPauses(p *gcProcess, sums *gcSums, s *gcStats, c *Context) []string {
 		least = "at least "
 	}
 	return []string{
-		strings.TrimSpace(fmt.Sprintf("%s%s stopped all threads for %s%s, %s of %s. %s", count(s.Count, "collection"), kind, least, duration(pause), percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged)),
+		strings.TrimSpace(fmt.Sprintf("%s%s stopped all threads for %s%s, %s of %s. %s", count(s.Count, "collection"), kind, least, duration(pause), report.Percent(text.Millis(pause), text.Millis(c.End)), duration(c.End), judged)),
 		fmt.Sprintf("Pauses: half up to %s, 95 %% up to %s, 99 %% up to %s; the longest %s (number %d, %s, at %s).",
 			duration(nanos(s.P50)), duration(nanos(s.P95)), duration(nanos(s.P99)), duration(worst.pause), worst.Number, gcKind(worst), at(worst.Start)),
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tracefix/tracefix/internal/collect"
 	"github.com/tracefix/tracefix/internal/interval"
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
 )
@@ -152,7 +153,7 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, dynamicMS float6
 		background = fmt.Sprintf("; %s %s compiled in the background, in %s", thousands(s.Background), were, duration(nanos(s.BackgroundMS)))
 	}
 	v = append(v, fmt.Sprintf("%s compiled in %s. For %s of them a thread stood waiting, %s in all (%s of %s)%s.",
-		count(s.Methods, "method"), duration(nanos(s.Total)), thousands(s.Foreground), duration(nanos(s.ForegroundMS)), percent(s.ForegroundMS, text.Millis(c.End)), duration(c.End), background))
+		count(s.Methods, "method"), duration(nanos(s.Total)), thousands(s.Foreground), duration(nanos(s.ForegroundMS)), report.Percent(s.ForegroundMS, text.Millis(c.End)), duration(c.End), background))
 	if judged != "" {
 		v = append(v, judged)
 	}

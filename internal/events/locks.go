@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/runtimeevents"
@@ -352,7 +353,7 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	v = append(v, fmt.Sprintf("%s%s, %s in all while %s passed. %s", waited, count(s.Stops, "time"), duration(total), duration(c.End), judged))
 	if where := first.where(); where != "" && total > 0 {
 		t := first.waits.spread()
-		v = append(v, fmt.Sprintf("%s of it for %s, in %s: %s of %s, up to %s.", percent(float64(first.inside), float64(total)), one, short(where),
+		v = append(v, fmt.Sprintf("%s of it for %s, in %s: %s of %s, up to %s.", report.Percent(float64(first.inside), float64(total)), one, short(where),
 			count(t.Count, "wait"), duration(t.Mean)+" on average", duration(t.Max)))
 	}
 	worst := &sums.worst

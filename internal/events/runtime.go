@@ -218,22 +218,6 @@ func digits(v float64) string {
 	}
 }
 
-func percent(part, whole float64) string {
-	if whole <= 0 {
-		return "0 %"
-	}
-	p := 100 * part / whole
-	switch {
-	case p == 0:
-		return "0 %"
-	case p < 0.1:
-		return "< 0.1 %"
-	}
-	return digits1(p) + " %"
-}
-
-func digits1(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
-
 // count prints a number of things: count(1, "method") is "1 method".
 func count(n int, thing string) string {
 	s := thousands(n) + " " + thing

@@ -323,12 +323,6 @@ func TestBrokenSpeedscope(t *testing.T) {
 	}
 }
 
-func TestPercent(t *testing.T) {
-	for want, c := range map[string][2]int64{"0 %": {0, 5}, "100 %": {5, 5}, "< 0.1 %": {1, 100000}, "> 99.9 %": {99999, 100000}, "33.3 %": {1, 3}} {
-		assert.Equal(t, want, report.Percent(c[0], c[1]))
-	}
-}
-
 func TestShorten(t *testing.T) {
 	for _, s := range []string{"", "abc", "äöüßxyz", "0123456789"} {
 		for w := 1; w < 12; w++ {

@@ -566,22 +566,20 @@ func Count(n int) string {
 }
 
 // Percent prints n of all so that neither nothing nor everything is claimed by rounding.
-func Percent(n, all int64) string {
-	if all == 0 {
+func Percent[N int64 | float64](n, all N) string {
+	if n == 0 || all <= 0 {
 		return "0 %"
 	}
-	p := 100 * float64(n) / float64(all)
-	switch {
-	case n == 0:
-		return "0 %"
+	switch p := 100 * float64(n) / float64(all); {
 	case n == all:
 		return "100 %"
 	case p < 0.1:
 		return "< 0.1 %"
-	case p > 99.9:
+	case p > 99.9 && p < 100:
 		return "> 99.9 %"
+	default:
+		return fmt.Sprintf("%.1f %%", p)
 	}
-	return fmt.Sprintf("%.1f %%", p)
 }
 
 // Plural is the ending of a noun that n stands before.

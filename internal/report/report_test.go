@@ -144,3 +144,10 @@ func TestServiceAdd(t *testing.T) {
 		assert.Equal(t, *sum, all, name)
 	}
 }
+
+func TestPercent(t *testing.T) {
+	for want, c := range map[string][2]int64{"0 %": {0, 5}, "100 %": {5, 5}, "< 0.1 %": {1, 100000}, "> 99.9 %": {99999, 100000}, "33.3 %": {1, 3}} {
+		assert.Equal(t, want, Percent(c[0], c[1]))
+	}
+	assert.Equal(t, "150.0 %", Percent(3.0, 2.0), "of threads beside each other")
+}
