@@ -200,8 +200,11 @@ func (w *tableWriter) Request(r *httpphases.Request) error {
 		}
 	}
 	what := urlText{method: r.Method, url: orText(r.URL(), "(start not recorded)")}
-	for i := range r.Redirects {
-		d := &r.Redirects[i]
+	list, more := shownHops(r.Redirects)
+	for i, d := range list {
+		if i == maxHops-1 && more > 0 {
+			what.note += fmt.Sprintf(" -> (%d more)", more)
+		}
 		what.note += fmt.Sprintf(" -> %s (%s)", orText(d.URL, "?"), orText(statusText(d.Status), "redirect"))
 	}
 	switch {
@@ -219,8 +222,11 @@ func (w *tableWriter) Request(r *httpphases.Request) error {
 		what.note += " ~ still open at the end of the trace"
 	}
 	w.line(strconv.Itoa(r.ID), startText(r.Start), status, total, r.Times(), r.Connection, marksText(r.Marks()), what)
-	for i := range r.Redirects {
-		d := &r.Redirects[i]
+	for i, d := range list {
+		if i == maxHops-1 && more > 0 {
+			w.line("", "", "", "", httpphases.Times{}, nil, "", urlText{method: fmt.Sprintf("  %d more hops, which json lists", more)})
+			i += more
+		}
 		w.line("", "", "  "+statusText(d.Status), cell(d.Duration), d.Times(), d.Connection, "", urlText{method: fmt.Sprintf("  hop %d:", i+1), url: d.From})
 	}
 	for _, f := range failedAttempts(r) {
@@ -231,6 +237,17 @@ func (w *tableWriter) Request(r *httpphases.Request) error {
 		w.show()
 	}
 	return w.flushed()
+}
+
+// maxHops is how many redirects of a request the table lists: a handler follows 50 of a loop.
+const maxHops = 10
+
+// shownHops returns the first redirects and the last one, and how many there are between them.
+func shownHops(all []httpphases.Redirect) (list []httpphases.Redirect, more int) {
+	if more = len(all) - maxHops; more <= 0 {
+		return all, 0
+	}
+	return append(slices.Clone(all[:maxHops-1]), all[len(all)-1]), more
 }
 
 // failure tells where and why a request failed.

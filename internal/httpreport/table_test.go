@@ -72,3 +72,22 @@ func TestTableTellsFailures(t *testing.T) {
 		assert.Contains(t, b.String(), want)
 	}
 }
+
+// A client follows 50 redirects of a loop. The first ones show it.
+func TestTableOfALoop(t *testing.T) {
+	for n, more := range map[int]string{maxHops: "", 50: "40 more"} {
+		r := httpphases.Request{ID: 1, Outcome: httpphases.Failed, Error: "too many"}
+		for i := range n {
+			r.Redirects = append(r.Redirects, httpphases.Redirect{From: fmt.Sprintf("http://a/%d", i), URL: fmt.Sprintf("http://a/%d", i+1), Status: 302})
+		}
+		var b strings.Builder
+		w := newTable(&b, &Options{})
+		require.NoError(t, w.Request(&r))
+		require.NoError(t, w.Close(&Summary{}))
+		assert.Equal(t, maxHops, strings.Count(b.String(), "  hop "))
+		assert.Contains(t, b.String(), fmt.Sprintf("  hop %d: http://a/%d\n", n, n-1), "the last one by its number")
+		assert.Contains(t, b.String(), fmt.Sprintf("-> http://a/%d (302) ~ too many", n))
+		assert.Equal(t, more != "", strings.Contains(b.String(), "more hops, which json lists"))
+		assert.Contains(t, b.String(), more)
+	}
+}
