@@ -136,7 +136,7 @@ func compareReports(before, after string, a, b *Report) (*Comparison, error) {
 		return nil, err
 	}
 	ma, mb := cmp.Or(a.Totals.Measures, &report.Measures{}), cmp.Or(b.Totals.Measures, &report.Measures{})
-	x.routes(ma, mb)
+	x.routes(routesAlike(ma, mb))
 	x.methods(ma, mb)
 	if a.Totals.Measures == nil && b.Totals.Measures == nil {
 		x.Notes = append(x.Notes, "neither report has figures on requests or methods: an older tracefix made them, or no trace had any (--do http counts requests, --do repair methods)")
@@ -238,6 +238,26 @@ func quantileChange(a, b *report.Measured, q, limit float64) compare.Figure {
 	p, sp := side(a)
 	r, sr := side(b)
 	return compare.Judge(p, r, math.Hypot(sp, sr), limit)
+}
+
+// routesAlike leaves the methods of the requests of a side away where one batch tells them and the other one none:
+// what was asked for would all seem to be something else.
+func routesAlike(a, b *report.Measures) (x, y *report.Measures) {
+	for _, side := range []string{"client", "server"} {
+		var routes, methods [2]int
+		for i, m := range []*report.Measures{a, b} {
+			for k := range m.Routes {
+				if r := &m.Routes[k]; r.Side == side && r.Route != report.OtherRoutes {
+					routes[i]++
+					methods[i] += min(1, len(r.Method()))
+				}
+			}
+		}
+		if min(routes[0], routes[1]) > 0 && (methods[0] == 0) != (methods[1] == 0) {
+			a, b = a.WithoutMethods(side), b.WithoutMethods(side)
+		}
+	}
+	return a, b
 }
 
 func (x *Comparison) routes(a, b *report.Measures) {

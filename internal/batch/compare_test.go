@@ -185,6 +185,32 @@ func TestCompareTellsWhatMoved(t *testing.T) {
 	}
 }
 
+// TestCompareWithoutMethods: where one batch tells the methods of requests and the other one none, routes are the same.
+func TestCompareWithoutMethods(t *testing.T) {
+	of := func(get, post, client string) *report.Measures {
+		var m report.Measurer
+		for range leastRequests {
+			m.Request("server", "", get, false, 5e6)
+			m.Request("server", "", post, true, 5e6)
+			m.Request("client", "db", client, false, 1e6)
+		}
+		return m.All()
+	}
+	told, untold := of("GET /orders/*", "POST /orders/*", "POST /query"), of("/orders/*", "/orders/*", "POST /query")
+	for i, sides := range [][2]*report.Measures{{told, untold}, {untold, told}} {
+		x := &Comparison{}
+		x.routes(routesAlike(sides[0], sides[1]))
+		require.Len(t, x.Routes, 2, i)
+		r := x.route("server /orders/*")
+		assert.Equal(t, [2]int{2 * leastRequests, 2 * leastRequests}, r.Count)
+		assert.Equal(t, 50.0, r.Errors.After)
+		assert.Equal(t, compare.Unclear, r.P95.Verdict)
+		assert.Equal(t, leastRequests, x.route("client db POST /query").Count[1], "where both tell them they stay")
+	}
+	a, b := routesAlike(told, told)
+	assert.True(t, a == told && b == told)
+}
+
 // TestCompareOfTheSame: of days that do not differ hardly any seems to.
 func TestCompareOfTheSame(t *testing.T) {
 	found := 0

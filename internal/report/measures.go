@@ -40,6 +40,15 @@ type Measured struct {
 	Durations map[int]int `json:"durations"`
 }
 
+// Method returns the method of the requests, empty if no event told it.
+func (m *Measured) Method() string {
+	method, _, ok := strings.Cut(m.Route, " ")
+	if !ok || strings.ContainsAny(method, "/(") {
+		return ""
+	}
+	return method
+}
+
 const (
 	// maxMethods and maxRoutes are the rows of one trace, and of all.
 	maxMethods, maxAllMethods = 50, 2000
@@ -90,6 +99,22 @@ func (m *Measured) Ended() (n int) {
 		n += k
 	}
 	return n
+}
+
+// WithoutMethods leaves the methods of requests of one side away.
+func (m *Measures) WithoutMethods(side string) *Measures {
+	var sum Measurer
+	for i := range m.Routes {
+		r := &m.Routes[i]
+		k := routeKey{r.Side, r.Host, r.Route}
+		if method := r.Method(); r.Side == side && method != "" {
+			k.route = r.Route[len(method)+1:]
+		}
+		sum.route(k).add(r)
+	}
+	out := *m
+	out.Routes = sum.measures(0, maxAllRoutes).Routes
+	return &out
 }
 
 // A Measurer adds measures up. The zero value is empty.
