@@ -118,14 +118,15 @@ type node struct {
 
 type server struct {
 	ServerRequest
-	hash   uint64 // 0: no id
-	thread uint64
-	open   bool
-	client *request  // that has the headers of its answer and waits for the rest
-	parent string    // the id of its span's parent
-	above  *server   // open and of the same parent, when this one began
-	ends   Kind      // the event that ends it
-	keys   [3]string // in process.serverKeys: Kestrel's id, the log's, the bridge's
+	hash       uint64 // 0: no id
+	thread     uint64
+	open       bool
+	client     *request  // that has the headers of its answer and waits for the rest
+	parent     string    // the id of its span's parent
+	above      *server   // open and of the same parent, when this one began
+	ends       Kind      // the event that ends it
+	keys       [3]string // in process.serverKeys
+	next, prev *server   // of the same hash: Kestrel's id, the log's, the bridge's
 }
 
 // NewBuilder returns an empty Builder.
@@ -553,11 +554,7 @@ func (b *Builder) requestStart(p *process, th *thread, e *Event, hash uint64, n 
 		if n > 0 && !e.Overflow {
 			r.path = append(r.path0[:0], e.Path[:n]...)
 			r.hash = hash
-			lost := false
-			for _, v := range r.path {
-				lost = lost || v == 0
-			}
-			if o := p.table[hash]; o != nil && !lost && o.open {
+			if o := p.table[hash]; o != nil && !e.shared() && o.open {
 				// One path is one activity: an open one with it has lost its stop.
 				o.miss("the stop")
 				b.emit(p, o)

@@ -1,5 +1,7 @@
 package httpphases
 
+import "slices"
+
 // Names of the providers whose events Decode understands.
 const (
 	ProviderHTTP     = "System.Net.Http"
@@ -131,4 +133,10 @@ type Event struct {
 	Text      string // path and query, address, message, redirect URI
 	Method    string // ServerRequestStart
 	Span      *Span  // KestrelStart to SpanStop
+}
+
+// shared reports whether the activity id of e may be that of several activities: the encoder of .NET 10
+// leaves numbers out.
+func (e *Event) shared() bool {
+	return e.Overflow || slices.Contains(e.Path[:min(int(e.PathLen), len(e.Path))], 0)
 }

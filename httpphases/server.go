@@ -21,13 +21,13 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 		if e.Kind == KestrelStart {
 			p.begins(e.Span.RequestID)
 		}
-		s := p.beginning(th, e, h, n)
+		s := b.beginning(p, th, e, h, n)
 		if s == nil {
 			s = b.newServer(p, th, e, h, n)
 		}
 		p.tell(s, e.Span)
 	default:
-		s := p.ending(th, e, h, n)
+		s := b.ending(p, th, e, h, n)
 		if s == nil {
 			// The end of a request follows, which tells whose it is.
 			switch {
@@ -66,12 +66,15 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 // failure, and the stops of Hosting, the log and Kestrel, in this order.
 func (th *thread) others(k Kind) bool {
 	switch k {
-	case ServerRequestStart, KestrelStart, ScopeStart, SpanStart:
-		return true
 	case ServerLogged, ServerUnhandled, ServerRequestStop:
 		return th.over
 	}
-	return false
+	return k.begins()
+}
+
+// begins reports whether an event is one of those with which a request that is served begins.
+func (k Kind) begins() bool {
+	return k == ServerRequestStart || k == KestrelStart || k == ScopeStart || k == SpanStart
 }
 
 // maxFirsts bounds the connections that are known.
@@ -126,11 +129,14 @@ func (b *Builder) newServer(p *process, th *thread, e *Event, h *[25]uint64, n i
 		s.hash = hashID(&e.ID)
 	}
 	b.stats.Servers++
-	if old := p.servers[s.hash]; s.hash != 0 && old != nil && old.open {
+	if old := p.servers[s.hash]; old != nil && !e.shared() {
 		old.Outcome = Incomplete // its stop was lost
 		b.emitServer(p, old)
 	}
 	if s.hash != 0 {
+		if s.next = p.servers[s.hash]; s.next != nil {
+			s.next.prev = s
+		}
 		p.servers[s.hash] = s
 	}
 	p.serverOpen[s] = struct{}{}
@@ -178,12 +184,12 @@ func (p *process) byKey(of *Span) *server {
 }
 
 // beginning finds the request of which a further event of its start tells.
-func (p *process) beginning(th *thread, e *Event, h *[25]uint64, n int) *server {
+func (b *Builder) beginning(p *process, th *thread, e *Event, h *[25]uint64, n int) *server {
 	if s := p.byKey(e.Span); s != nil {
 		return s
 	}
-	s := p.serverOf(e, h, n, false)
-	if s == nil {
+	s, alike := b.serverOf(p, th, e, h, n)
+	if s == nil || alike {
 		if s = th.serving; s == nil || !s.open || th.stopping || s.hash != 0 && e.ID != ([16]byte{}) && n > 0 {
 			return nil
 		}
@@ -197,12 +203,18 @@ func (p *process) beginning(th *thread, e *Event, h *[25]uint64, n int) *server 
 }
 
 // ending finds the request of any other event.
-func (p *process) ending(th *thread, e *Event, h *[25]uint64, n int) *server {
+func (b *Builder) ending(p *process, th *thread, e *Event, h *[25]uint64, n int) *server {
 	exact := e.Kind == ServerRequestStop
 	if s := p.byKey(e.Span); s != nil {
 		return s
 	}
-	if s := p.serverOf(e, h, n, exact); s != nil {
+	switch s, alike := b.serverOf(p, th, e, h, n); {
+	case alike && e.Kind == ServerLogged:
+		return nil // it may be of any of them
+	case alike:
+		s.Guessed++
+		return s
+	case s != nil:
 		return s
 	}
 	if s := th.serving; s != nil && s.open {
@@ -248,23 +260,32 @@ func (p *process) onlyBelow(path []uint32) (only *server) {
 	return only
 }
 
-// serverOf finds the request of an event with an activity id: by that, or by a prefix.
-func (p *process) serverOf(e *Event, h *[25]uint64, n int, exact bool) *server {
+// serverOf finds the request of an event with an activity id: by that, or by a prefix. alike reports
+// whether others that are open have it, too, and nothing tells them apart.
+func (b *Builder) serverOf(p *process, th *thread, e *Event, h *[25]uint64, n int) (s *server, alike bool) {
 	if e.ID == ([16]byte{}) {
-		return nil
+		return nil, false
 	}
 	if n == 0 || e.Overflow {
-		return p.servers[hashID(&e.ID)]
-	}
-	for i := n; i > 0; i-- {
-		if s := p.servers[h[i]]; s != nil {
-			return s
-		}
-		if exact {
-			break
+		s = p.servers[hashID(&e.ID)]
+	} else {
+		for i := n; i > 0 && s == nil && (i == n || e.Kind != ServerRequestStop); i-- {
+			s = p.servers[h[i]]
 		}
 	}
-	return nil
+	if s == nil || s.next == nil {
+		return s, false
+	}
+	// Hosting and Kestrel tell the same request one behind the other on one thread, and the last that
+	// began there is the likely one of those that nothing else tells apart. Another one of them ends
+	// first if it began first, unless those before it have but lost their ends.
+	if of := th.serving; of != nil && of.open && of.hash == s.hash {
+		return of, !th.stopping && !e.Kind.begins()
+	}
+	for n := 1; s.next != nil && n < maxChoice && !b.lossy; n++ {
+		s = s.next
+	}
+	return s, true
 }
 
 // tell takes what a span tells of s.
@@ -363,9 +384,19 @@ func (b *Builder) emitServer(p *process, s *server) {
 			delete(p.serverRuns, s.thread)
 		}
 	}
-	if p.servers[s.hash] == s {
+	if s.next != nil {
+		s.next.prev = s.prev
+	}
+	switch {
+	case s.prev != nil:
+		s.prev.next = s.next
+	case p.servers[s.hash] != s:
+	case s.next != nil:
+		p.servers[s.hash] = s.next
+	default:
 		delete(p.servers, s.hash)
 	}
+	s.next, s.prev = nil, nil
 	for _, k := range s.keys {
 		if k != "" && p.serverKeys[k] == s {
 			delete(p.serverKeys, k)
