@@ -19,12 +19,15 @@ type Activity struct {
 	Parent     *Activity // nil: none that is known
 	Provider   string
 	Name       string
-	Label      string // what it is called where Name does not tell it from others, as no span's does
-	Start      int64  // ns; only if Started
-	Stop       int64  // ns; only if Stopped
-	Number     int32  // for who uses an Engine; 0 at first
-	unsuffixed bool   // its name has no suffix; see Event.Unsuffixed
-	inside     uint8  // it has the id of Parent, in which it was started, and so many have; 0: one of its own
+	Label      string    // what it is called where Name does not tell it from others, as no span's does
+	Start      int64     // ns; only if Started
+	Stop       int64     // ns; only if Stopped
+	Number     int32     // for who uses an Engine; 0 at first
+	unsuffixed bool      // its name has no suffix; see Event.Unsuffixed
+	key        int64     // Event.Task of its start
+	older      *Activity // the newest that was open and had its id, when it began: .NET 10 leaves out numbers
+	alike      uint8     // how many of those there are
+	inside     uint8     // it has the id of Parent, in which it was started, and so many have; 0: one of its own
 
 	ran  []run // work for it that was seen of late
 	kind *kind // of a started one
@@ -184,7 +187,7 @@ func (as *activities) start(e *Event, x *beginning, now *Activity) *Activity {
 		as.forget(e.Time)
 	}
 	a := &Activity{
-		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Label: e.Label, Start: e.Time, Started: true, Runtime: e.Runtime, unsuffixed: e.Unsuffixed,
+		ID: e.ID, Process: e.Process, Provider: e.Provider, Name: e.Name, Label: e.Label, Start: e.Time, Started: true, Runtime: e.Runtime, unsuffixed: e.Unsuffixed, key: e.Task,
 	}
 	if up := x.in; up != nil {
 		if a.Parent = up.innermost(now, e.Time); a.Parent.inside == maxWithin {
@@ -201,12 +204,20 @@ func (as *activities) start(e *Event, x *beginning, now *Activity) *Activity {
 		return a
 	}
 	if !e.Related.IsZero() && !(x.hasAbove && x.hasOwn && !x.above.MayStart(&x.own)) {
-		a.Parent = as.find(e.Process, e.Related)
+		var sure bool
+		if a.Parent, sure = as.meant(e, e.Related, now); !sure {
+			a.Parent = a.Parent.Parent // they have one
+		}
 	}
 	if a.Parent == nil {
 		a.Parent = as.prefix(e.Process, e.ID)
 	}
 	a.Call = e.Call && !(e.Span && a.Parent.inCall(e.Time))
+	if x.own.HasLost() {
+		if old := as.known(e.Process, &e.ID).running(); old != nil && old.alike < maxAlike {
+			a.older, a.alike = old, old.alike+1
+		}
+	}
 	as.byID[0].add(a)
 	as.meet(a) // before one of its id that was found
 	return a
@@ -217,8 +228,8 @@ func (as *activities) forget(now int64) {
 	var open []*Activity
 	room := as.byID[1].slots
 	for _, s := range room {
-		if s.a != nil && !s.a.Stopped && as.byID[0].find(s.a.Process, &s.a.ID) == nil {
-			open = append(open, s.a)
+		if a := s.a.running(); a != nil && as.byID[0].find(a.Process, &a.ID) == nil {
+			open = append(open, a)
 		}
 	}
 	if len(room) > 2*len(as.byID[0].slots) {
@@ -283,6 +294,53 @@ func (as *activities) prefix(process uint32, id activity.ID) *Activity {
 	return nil
 }
 
+// maxAlike is how many activities of one id are known. The encoder of .NET 10 leaves out the numbers 11 to 255.
+const maxAlike = 255
+
+// running returns a, or the newest of those with its id that began before, that is not stopped.
+func (a *Activity) running() *Activity {
+	for a != nil && a.Stopped {
+		a = a.older
+	}
+	return a
+}
+
+// meant returns the activity with an id that e tells on a thread that works for now. Of several that are
+// open it is the one whose stop says so, else that which the thread is in, else the innermost if all
+// others are around it. If it may be any of them it is the oldest, and sure is false.
+func (as *activities) meant(e *Event, id activity.ID, now *Activity) (a *Activity, sure bool) {
+	if a = as.find(e.Process, id); a == nil || a.older == nil {
+		return a, true
+	}
+	var inner, oldest *Activity
+	sure = true
+	for x := a; x != nil; x = x.older {
+		switch {
+		case !x.openAt(e.Time):
+			continue
+		case e.Kind == Stop && e.Task != 0 && e.Task == x.key:
+			return x, true
+		case inner == nil:
+			inner = x
+		default:
+			sure = sure && inner.Below(x)
+		}
+		oldest = x
+	}
+	for up := now; up != nil; up = up.Parent {
+		if up.ID == id && up.Process == e.Process && up.openAt(e.Time) {
+			return up, true
+		}
+	}
+	switch {
+	case inner == nil:
+		return a, true
+	case sure:
+		return inner, true
+	}
+	return oldest, false
+}
+
 // innermost returns the activity that a thread works for whose events have the id of a: now, if that is
 // in a without an id of its own, else a.
 func (a *Activity) innermost(now *Activity, t int64) *Activity {
@@ -294,8 +352,8 @@ func (a *Activity) innermost(now *Activity, t int64) *Activity {
 
 // stopped returns the activity that e stops: of those of its id the newest that is called so. It
 // returns nil where e found none of its own, and carries the id of another one.
-func (as *activities) stopped(e *Event) *Activity {
-	a := as.find(e.Process, e.ID)
+func (as *activities) stopped(e *Event, now *Activity) *Activity {
+	a, _ := as.meant(e, e.ID, now)
 	if a == nil || !a.Started {
 		return a
 	}

@@ -686,7 +686,12 @@ func (g *Engine) evidence(t *thread, e *Event, begun *beginning) {
 	}
 	var a *Activity
 	if !id.IsZero() {
-		a = g.acts.find(e.Process, id).innermost(t.top().flow.activity, e.Time)
+		now := t.top().flow.activity
+		is, sure := g.acts.meant(e, id, now)
+		if !sure {
+			return
+		}
+		a = is.innermost(now, e.Time)
 	}
 	if s := t.around(); s != nil && !g.tell(t, s, a, e) {
 		return
@@ -851,14 +856,14 @@ func (g *Engine) change(t *thread, e *Event, begun *beginning) {
 		if e.ID.IsZero() {
 			break
 		}
-		a := g.acts.start(e, begun, t.top().flow.activity)
+		a := g.acts.start(e, begun, top.flow.activity)
 		g.elimination.start(a, e.Text)
 		if g.o.Started != nil {
 			g.o.Started(a)
 		}
 		g.turn(t, a)
 	case Stop:
-		if a := g.acts.stopped(e); a != nil {
+		if a := g.acts.stopped(e, top.flow.activity); a != nil {
 			if a.stop(e.Time) && a.kind != nil {
 				a.kind.stop(a)
 			}

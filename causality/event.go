@@ -77,7 +77,7 @@ type Event struct {
 	OnCPU      bool  // Sample: it ran, wherever
 	Held       bool  // Sample: it ran in this stack ever since the newest event of the thread
 	Blocked    int64 // Sample: ns for which the thread was off its processor, from Time on; HaltEnd: for which all stood
-	Task       int64
+	Task       int64 // of a Start or Stop: what both of an activity tell, and those of no other; 0: nothing
 	Next       int64
 	Name       string // of a Start or Stop: the activity; of a Throw: the type of the exception
 	Text       string // of a Throw: its message; of the Start of a request that the process serves: its route
