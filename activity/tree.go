@@ -199,8 +199,18 @@ type Builder struct {
 	unsuffixed map[string][]uint32 // by provider the identities of starts whose names have no suffix
 	orphans    bool                // a row without related id may have a parent: see deadCreators
 	// Few rows have one.
-	openPrev map[int32]int32 // the open row of the same id and identity before
-	older    map[int32]int32 // previous row of the same id, or one before that if it is closed
+	openPrev map[int32]int32      // the open row of the same id and identity before
+	older    map[int32]int32      // previous row of the same id, or one before that if it is closed
+	within   map[uint32]withinRow // by thread, where ids are those of .NET 10
+	ending   map[int32]bool       // inside which an activity has ended that its payload told, likewise
+}
+
+// A withinRow is the row that a thread is in, by the newest start or stop that it wrote. Of the activities
+// that have one id it is the one that the thread's next event means, most often behind a start, and always
+// behind a stop: that of Hosting stands behind the one of Kestrel.
+type withinRow struct {
+	row   int32
+	ended bool // one inside it
 }
 
 // NewBuilder returns an empty Builder. opts may be nil.
@@ -215,6 +225,8 @@ func NewBuilder(opts *Options) *Builder {
 		unsuffixed: map[string][]uint32{},
 		openPrev:   map[int32]int32{},
 		older:      map[int32]int32{},
+		within:     map[uint32]withinRow{},
+		ending:     map[int32]bool{},
 	}
 	if opts != nil {
 		b.opts = *opts
@@ -424,7 +436,7 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 	switch {
 	case inside:
 	case !e.Related.IsZero():
-		parent = b.parent(&owned{e.Process, e.Related}, &own, hasOwn)
+		parent = b.parent(thread, &owned{e.Process, e.Related}, &own, hasOwn)
 	case hasID:
 		// How ids of the process are to be read may be known later only.
 		lossy, _ := Decode(e.ID, true)
@@ -461,6 +473,9 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 		b.rows.set(i, rowUntracked)
 	}
 	b.opened.set(i, true)
+	if b.rows.Lossy() {
+		b.within[thread] = withinRow{row: i}
+	}
 	b.rows.setEnd(i, Unfinished, ByNone)
 	if hasID && !inside {
 		if s := b.slot(&id, hash); s != nil {
@@ -543,13 +558,16 @@ func (b *Builder) untracked(e *Event, own *Path) bool {
 
 // parent applies rule 3: the row that a Start's related id names. The path
 // that the tracker gave the Start overrules that.
-func (b *Builder) parent(related *owned, own *Path, hasOwn bool) int32 {
+func (b *Builder) parent(thread uint32, related *owned, own *Path, hasOwn bool) int32 {
 	p, ok := b.rows.ids.Decode(related.id)
 	if ok && hasOwn && !p.MayStart(own) {
 		if i := b.prefix(related.process, own); i >= 0 {
 			return b.openAbove(i)
 		}
 		return -1
+	}
+	if w, is := b.in(thread, related); is && p.HasLost() {
+		return w.row
 	}
 	if row := b.known(related); row >= 0 {
 		return b.openOf(row)
@@ -563,6 +581,12 @@ func (b *Builder) parent(related *owned, own *Path, hasOwn bool) int32 {
 		return b.prefix(related.process, own)
 	}
 	return -1
+}
+
+// in returns the row that a thread is in, and whether it is open and has an id.
+func (b *Builder) in(thread uint32, id *owned) (withinRow, bool) {
+	w, ok := b.within[thread]
+	return w, ok && b.isOpen(w.row) && b.rows.carries(w.row, id)
 }
 
 // prefix returns the newest row, an open one if there is one, of the longest known
@@ -602,6 +626,7 @@ func (f *Facts) prefixIDs(p *Path, n int) []ID {
 func (b *Builder) stop(e *Event, name string, identity uint32, suffixed bool) {
 	hasID := !e.ID.IsZero()
 	i, by, guess := int32(-1), ByNone, false
+	thread := b.rows.number(e.Process, e.Thread)
 	switch {
 	case e.Span != nil && e.Span.SpanID != "":
 		k := spanKey{identity, e.Span.TraceID, e.Span.SpanID}
@@ -627,9 +652,14 @@ func (b *Builder) stop(e *Event, name string, identity uint32, suffixed bool) {
 		}
 		if r >= 0 {
 			i, by = r, ByID
-			// Two open siblings of one id (.NET 10): nobody can tell which it is.
-			if o := rowOf(b.openPrev, r); o >= 0 && b.isOpen(o) && b.rows.at(o).parent == b.rows.at(r).parent {
+			// Two open siblings of one id (.NET 10): nothing but the thread can tell which it is.
+			if o := b.openBefore(r); o >= 0 && b.rows.at(o).parent == b.rows.at(r).parent {
 				guess = true
+				if w, is := b.in(thread, &id); is && b.rows.at(w.row).identity == b.rows.at(r).identity {
+					i, guess = w.row, !w.ended
+				} else {
+					i, guess = b.ends(r)
+				}
 			}
 		}
 	default:
@@ -654,13 +684,20 @@ func (b *Builder) stop(e *Event, name string, identity uint32, suffixed bool) {
 		if hasID {
 			b.seen(e)
 		}
-		i := b.rows.add(e, -1, b.rows.number(e.Process, e.Thread), identity, cmp.Or(e.label(), name, e.Name))
+		i := b.rows.add(e, -1, thread, identity, cmp.Or(e.label(), name, e.Name))
 		b.rows.stop(i, e, OrphanStop, ByNone)
 		b.opened.set(i, false)
 		return
 	}
 	b.rows.stop(i, e, OK, by)
 	b.opened.set(i, false)
+	if parent := b.rows.at(i).parent - 1; parent >= 0 && b.rows.Lossy() {
+		b.within[thread] = withinRow{parent, true}
+		if by == ByKey {
+			b.ending[parent] = true
+		}
+	}
+	delete(b.ending, i)
 	if guess {
 		b.rows.set(i, rowGuess)
 	}
@@ -670,10 +707,43 @@ func (b *Builder) stop(e *Event, name string, identity uint32, suffixed bool) {
 	}
 }
 
+// openBefore returns the open row of the id and identity of row r before that; -1 if there is none.
+func (b *Builder) openBefore(r int32) int32 {
+	before, ok := b.openPrev[r]
+	for ok && !b.isOpen(before) {
+		closed := before
+		before, ok = b.openPrev[closed]
+		delete(b.openPrev, closed)
+	}
+	if !ok {
+		delete(b.openPrev, r)
+		return -1
+	}
+	b.openPrev[r] = before
+	return before
+}
+
+// maxAlike is how many numbers the encoder of .NET 10 leaves out.
+const maxAlike = 255
+
+// ends returns which of the open rows of the id and identity of row r ends: the one inside which an
+// activity has ended that its payload told. It reports whether that is a guess.
+func (b *Builder) ends(r int32) (i int32, guess bool) {
+	i = r
+	found := 0
+	for n := 0; r >= 0 && n < maxAlike; n++ {
+		if b.ending[r] {
+			i = r
+			found++
+		}
+		r = b.openBefore(r)
+	}
+	return i, found != 1
+}
+
 // pop has the open row before row i, which has ended, found in its place.
 func (b *Builder) pop(i int32) {
-	before, ok := b.openPrev[i]
-	if !ok {
+	if _, ok := b.openPrev[i]; !ok {
 		return
 	}
 	r := b.rows.at(i)
@@ -681,13 +751,9 @@ func (b *Builder) pop(i int32) {
 	if s == nil {
 		return // i is not the last one
 	}
-	for ok && !b.isOpen(before) {
-		delete(b.openPrev, i)
-		i = before
-		before, ok = b.openPrev[i]
-	}
+	before := b.openBefore(i)
 	delete(b.openPrev, i)
-	if ok {
+	if before >= 0 {
 		s.row = 1 + before
 	} // else there is none: what has ended is not found
 }

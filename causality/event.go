@@ -3,6 +3,7 @@ package causality
 import (
 	"cmp"
 	"encoding/binary"
+	"hash/maphash"
 	"strings"
 
 	"github.com/tracefix/tracefix/activity"
@@ -120,14 +121,23 @@ func Decode(e *Event, ev *nettrace.Event) {
 		}
 		switch activity.Opcode(ev.Opcode) {
 		case activity.Start:
-			e.Kind, e.Provider = Start, provider
+			e.Kind, e.Provider, e.Task = Start, provider, keyOf(provider, payload)
 			e.Name, e.Unsuffixed = bareName(ev, "Start")
 			e.Label = activity.Label(provider, cmp.Or(ev.Metadata.Name, ev.EventName()), payload)
 		case activity.Stop:
-			e.Kind, e.Provider = Stop, provider
+			e.Kind, e.Provider, e.Task = Stop, provider, keyOf(provider, payload)
 			e.Name, e.Unsuffixed = bareName(ev, "Stop")
 		}
 	}
+}
+
+// keyOf returns a hash of what the start and the stop of an activity have in common by their payloads.
+func keyOf(provider string, payload []byte) int64 {
+	key, _ := activity.DecodeKey(provider, payload)
+	if key == "" {
+		return 0
+	}
+	return int64(maphash.String(indexSeed, key))
 }
 
 // bareName returns the name of the activity that an event starts or stops, and whether the name of the

@@ -32,6 +32,10 @@ func TestServedOfOneID(t *testing.T) {
 			hosting(1, a), hosting(2, b), kestrel(start, 1, a), kestrel(start, 2, b), hosting(1, c), kestrel(start, 1, c),
 			kestrel(stop, 2, a), kestrel(stop, 3, c), done(2), done(3), kestrel(stop, 1, b), done(1),
 		}, []string{"/a 1 9 0", "/c 5 10 0", "/b 2 12 0"}},
+		"Hosting goes on elsewhere": {[]httpphases.Event{
+			hosting(1, a), kestrel(start, 1, a), hosting(1, b), kestrel(start, 1, b), hosting(1, c), kestrel(start, 1, c),
+			kestrel(stop, 2, b), done(3), kestrel(stop, 2, c), kestrel(stop, 3, a), done(4), done(4),
+		}, []string{"/b 3 8 0", "/a 1 11 1", "/c 5 12 0"}},
 		"Kestrel": {[]httpphases.Event{
 			kestrel(start, 1, a), kestrel(start, 1, b), kestrel(start, 2, c),
 			kestrel(stop, 2, b), kestrel(stop, 2, a), kestrel(stop, 1, c),

@@ -121,12 +121,13 @@ type server struct {
 	hash       uint64 // 0: no id
 	thread     uint64
 	open       bool
+	ending     bool      // a stop of it was told, and its last one is to come
 	client     *request  // that has the headers of its answer and waits for the rest
 	parent     string    // the id of its span's parent
 	above      *server   // open and of the same parent, when this one began
 	ends       Kind      // the event that ends it
-	keys       [3]string // in process.serverKeys
-	next, prev *server   // of the same hash: Kestrel's id, the log's, the bridge's
+	keys       [3]string // in process.serverKeys: Kestrel's id, the log's, the bridge's
+	next, prev *server   // of the same hash
 }
 
 // NewBuilder returns an empty Builder.

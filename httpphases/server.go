@@ -56,7 +56,7 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 			b.emitServer(p, s)
 			th.serving = nil
 		} else if e.Kind != ServerLogged {
-			th.serving, th.stopping = s, true
+			th.serving, th.stopping, s.ending = s, true, true
 		}
 	}
 }
@@ -278,14 +278,20 @@ func (b *Builder) serverOf(p *process, th *thread, e *Event, h *[25]uint64, n in
 	}
 	// Hosting and Kestrel tell the same request one behind the other on one thread, and the last that
 	// began there is the likely one of those that nothing else tells apart. Another one of them ends
-	// first if it began first, unless those before it have but lost their ends.
+	// first if it began first, unless those before it have but lost their ends, or if Kestrel told so.
 	if of := th.serving; of != nil && of.open && of.hash == s.hash {
 		return of, !th.stopping && !e.Kind.begins()
 	}
-	for n := 1; s.next != nil && n < maxChoice && !b.lossy; n++ {
-		s = s.next
+	ending := 0
+	for x, n := s, 0; x != nil && n < maxChoice; x, n = x.next, n+1 {
+		if x.ending {
+			ending++
+		}
+		if x.ending || !s.ending && !b.lossy {
+			s = x
+		}
 	}
-	return s, true
+	return s, ending != 1 || e.Kind != ServerRequestStop
 }
 
 // tell takes what a span tells of s.

@@ -2,7 +2,6 @@ package httpphases
 
 import (
 	"encoding/json"
-	"hash/fnv"
 	"strconv"
 	"strings"
 )
@@ -73,19 +72,6 @@ func ServedRoute(provider, name string, payload []byte) string {
 	c := cursor{b: payload}
 	c.raw() // the method
 	return Route(c.str())
-}
-
-// ServedKey returns a hash of what the start and the stop of a request that Kestrel serves tell of no
-// other one, which may have its activity id; 0 for other events.
-func ServedKey(provider, name string, payload []byte) int64 {
-	if provider != ProviderKestrel || name != "Request" {
-		return 0
-	}
-	c := cursor{b: payload}
-	c.raw() // the connection
-	h := fnv.New64a()
-	h.Write(c.raw())
-	return int64(h.Sum64())
 }
 
 // bridge reads an event of the DiagnosticSource bridge: source, name and an array of key

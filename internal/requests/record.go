@@ -71,13 +71,9 @@ func (r *Recorder) Take(ev *nettrace.Event, ns int64, stack func() profile.Stack
 	case m.Source == nettrace.SourceEvents: // others of the machine
 	default:
 		causality.Decode(&e, ev)
-		switch e.Kind {
-		case causality.Start:
-			e.Task = httpphases.ServedKey(e.Provider, e.Name, ev.Payload)
+		if e.Kind == causality.Start {
 			e.Call, e.Span = httpphases.Call(e.Provider, e.Name, ev.Payload)
 			e.Text = httpphases.ServedRoute(e.Provider, e.Name, ev.Payload)
-		case causality.Stop:
-			e.Task = httpphases.ServedKey(e.Provider, e.Name, ev.Payload)
 		}
 	}
 	if ev.Stack.Len() > 0 {
