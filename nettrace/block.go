@@ -671,28 +671,5 @@ func (r *Reader) sequencePoint(b []byte, at int64, whole bool) {
 		}
 		r.syncSequence(thread, seq, t, at)
 	}
-	r.newRegion()
-}
-
-// syncSequence compares the number that a sequence point tells with the last one seen.
-func (r *Reader) syncSequence(thread uint64, seq uint32, t, at int64) {
-	s := r.sequenceOf(thread)
-	gap := seq - s.last
-	if (s.epoch == r.seqEpoch || s.fresh && r.seqEpoch == firstEpoch) && gap != 0 && gap < 1<<31 {
-		gap = r.skipped(s, thread, gap, at)
-	} else {
-		gap = 0
-	}
-	if gap > 0 {
-		l := Loss{CaptureThreadID: thread, ProcessID: r.h.ProcessID, Count: gap, After: s.time, Before: t, AtSequencePoint: true, Offset: at}
-		if r.h.Version == 6 {
-			l.CaptureThreadID = 0
-			if th := r.threads[thread]; th != nil {
-				l.CaptureThreadID, l.ProcessID, l.thread = th.ID, th.ProcessID, th
-			}
-		}
-		r.lose(l)
-	}
-	s.last, s.epoch, s.fresh = seq, r.seqEpoch, false
-	s.time = t
+	r.endRegion(t, at)
 }

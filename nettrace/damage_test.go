@@ -392,10 +392,15 @@ func TestBlocksTwiceAndMissing(t *testing.T) {
 	}
 }
 
-// without drops a block of a file of v4, and moves what follows, so that its blocks are aligned again.
+// without drops a block of a file of v4.
 func without(t *testing.T, data []byte, spans [][2]int, block int) []byte {
-	out := bytes.Clone(data[:spans[block][0]])
-	for _, s := range spans[block+1:] {
+	return arrange(t, data, spans, slices.Concat(spans[:block], spans[block+1:]))
+}
+
+// arrange has these blocks of a file of v4 in place of all, each aligned where it stands.
+func arrange(t *testing.T, data []byte, all, blocks [][2]int) []byte {
+	out := bytes.Clone(data[:all[0][0]])
+	for _, s := range blocks {
 		o, ok := parseObject(data[s[0]:])
 		require.True(t, ok)
 		body := s[0] + o.size + 4
@@ -408,7 +413,7 @@ func without(t *testing.T, data []byte, spans [][2]int, block int) []byte {
 		}
 		out = append(out, data[body:s[1]]...)
 	}
-	return append(out, data[spans[len(spans)-1][1]:]...)
+	return append(out, data[all[len(all)-1][1]:]...)
 }
 
 // TestMissingEvents holds that a block of events that a recording of the runtime lacks is never

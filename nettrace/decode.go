@@ -60,8 +60,8 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	}
 	r.src.unsum = r.src.unsum || !r.summed // recordings have no checksum
 	blk := r.newBlock(data, at)
-	before, losses, stats := r.stats.Defects, len(r.losses), r.stats
-	r.doubled, r.firsts = doubled{}, false
+	before, losses, lostBefore := r.stats.Defects, len(r.losses), r.stats.Lost
+	r.doubled, r.late, r.firsts = odd{}, odd{}, false
 	if h.compressed {
 		r.compressedEvents(blk, h, len(data), whole, !whole && r.src.endsAt(at+int64(len(data))))
 	} else {
@@ -73,6 +73,9 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	if r.doubled.events > 0 {
 		r.told(r.doubled.at, "EventBlock", fmt.Errorf("%w: %d events come a second time, by their sequence numbers and times; they are left out", ErrDamaged, r.doubled.events), 0)
 	}
+	if r.late.events > 0 {
+		r.outOfPlace(blk)
+	}
 	if !whole {
 		r.seqEpoch++ // what the rest of the block held is missing behind these
 	}
@@ -83,12 +86,9 @@ func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 		if r.stats.Defects == before {
 			// What was read wrong has numbers that are wrong as well, and what the file lost the
 			// recorder did not.
-			lost := uint32(r.stats.Lost - stats.Lost)
+			lost := uint32(r.stats.Lost - lostBefore)
 			if !r.checkTimes(h, &blk.facts, at) || r.follows(blk, lost) {
-				r.losses, r.stats.Lost, r.stats.LostGaps = r.losses[:losses], stats.Lost, stats.LostGaps
-				for i := range blk.rows {
-					blk.rows[i].lost = 0
-				}
+				r.notLost(blk, losses)
 			}
 		}
 	}
@@ -286,32 +286,6 @@ func (blk *block) idsOf(ids *activityIDs) uint32 {
 	return uint32(len(blk.ids))
 }
 
-// jump takes an event, at an offset of the file, whose number is not the next one of its capture
-// thread, or that is the first since numbers may be missing. It reports whether the event came
-// before.
-func (r *Reader) jump(cur *row, numbers *sequence, seq uint32, captured uint64, time, at int64) (again bool) {
-	if numbers.epoch != r.seqEpoch {
-		numbers.epoch = r.seqEpoch
-		if numbers.fresh {
-			numbers.fresh, numbers.firstAt = false, at
-			r.firsts = r.firsts || seq > 1
-		}
-		return false
-	}
-	gap := seq - numbers.last - 1
-	if r.h.Version < 6 && gap >= 1<<31 && time <= numbers.time {
-		if r.doubled.events == 0 {
-			r.doubled.at = at
-		}
-		r.doubled.events++
-		return true
-	}
-	if cur.lost = r.skipped(numbers, cur.capture, gap, at); cur.lost > 0 {
-		r.loseBefore(cur, numbers, captured, time, at)
-	}
-	return false
-}
-
 // compressedRows appends the events to rows. What carries over from event to event is in variables of
 // its own: in a struct that methods share it costs a tenth of the time.
 func (r *Reader) compressedRows(blk *block, rows []row, pos, end int, lo, hi int64, from headerState) ([]row, int, error) {
@@ -417,8 +391,9 @@ func (r *Reader) compressedRows(blk *block, rows []row, pos, end int, lo, hi int
 				pos += int(cur.size)
 				continue
 			}
+		} else {
+			numbers.last, numbers.time = seq, int64(time)
 		}
-		numbers.last, numbers.time = seq, int64(time)
 		if cur.meta == nil {
 			cur.meta = r.meta.unknown(id)
 		}
@@ -498,107 +473,6 @@ func (r *Reader) carryOver(blk *block, cur *row, from *headerState) {
 		return
 	}
 	cur.ids = blk.idsOf(&activityIDs{from.activity, from.related})
-}
-
-// numbersOf returns the numbering of the capture thread of an event, and its id (v6: that of its row, 0
-// if it has none): where one flipped bit makes a new thread of one whose next number this is, it is
-// that. A thread whose first events were lost is as new. But an event also tells whose it is, which
-// but for samples is its capture thread, or nobody's, where the thread is ending.
-func (r *Reader) numbersOf(thread uint64, cur *row, seq uint32, at int64) (*sequence, uint64) {
-	s := r.seq[thread]
-	if s == nil && r.h.Version < 6 && seq > 1 {
-		sample := cur.meta != nil && cur.meta.Role == RoleSample
-		for bit := range 64 {
-			other := thread ^ 1<<bit
-			if q := r.seq[other]; q != nil && q.epoch == r.seqEpoch && q.last+1 == seq && (other == cur.thread || sample) {
-				r.told(at, "event", fmt.Errorf("%w: capture thread %d is not known and its number %d is the next of thread %d, which it is read as", ErrDamaged, thread, seq, other), 0)
-				s, thread = q, other
-				break
-			}
-		}
-	}
-	if s == nil {
-		s = r.sequenceOf(thread)
-	}
-	if s.run != r.run {
-		s.run, s.before = r.run, s.numbering
-		r.ran = append(r.ran, s)
-	}
-	if r.h.Version < 6 {
-		return s, thread
-	}
-	if th := r.threads[thread]; th != nil {
-		return s, th.ID
-	}
-	return s, 0
-}
-
-// skipped tells how many events are missing where a number does not follow the one before. A
-// number that goes back is damage: as many as it goes back by did not go missing before, and will
-// not where it goes on.
-func (r *Reader) skipped(s *sequence, thread uint64, gap uint32, at int64) uint32 {
-	if gap < 1<<31 {
-		back := min(gap, s.back)
-		s.back -= back
-		return gap - back
-	}
-	if r.h.Version == 6 || s.last+gap+1 == 1 { // the system gave the id to another thread
-		return 0
-	}
-	by := -gap
-	left := by
-	if r.effort(len(r.losses) + r.queue.bytes/rowSize) {
-		left -= r.found(thread, by)
-	}
-	s.back = left
-	r.told(at, "event", fmt.Errorf("%w: sequence numbers of thread %d go back by %d", ErrDamaged, thread, by), 0)
-	return 0
-}
-
-// found takes up to n events of a capture thread out of the newest losses: they were not lost. It
-// returns how many.
-func (r *Reader) found(thread uint64, n uint32) uint32 {
-	r.losses = slices.Clone(r.losses) // delivered events hold it as it was
-	left := n
-	for i := len(r.losses) - 1; i >= 0 && i >= len(r.losses)-256 && left > 0; i-- {
-		if l := &r.losses[i]; l.CaptureThreadID == thread && l.Count > 0 {
-			by := min(l.Count, left)
-			l.Count, left = l.Count-by, left-by
-			r.stats.Lost -= uint64(by)
-			if l.Count == 0 {
-				r.stats.LostGaps--
-			}
-		}
-	}
-	r.queue.found(thread, n-left)
-	return n - left
-}
-
-// lostFirst notes the gaps in front of threads that are new in a block. The runtime numbers the
-// events of each from 1 on, in every session: where nothing is known to be damaged, what is below a
-// first number was lost.
-func (r *Reader) lostFirst(blk *block) {
-	if !r.firsts || r.seqEpoch != firstEpoch {
-		return
-	}
-	for i := range blk.rows {
-		row := &blk.rows[i]
-		if s := r.seq[row.capture]; s != nil && row.seq > 1 && s.firstAt == blk.offset+int64(row.at()) {
-			row.lost = row.seq - 1
-			r.loseBefore(row, &sequence{numbering: numbering{time: r.h.SyncQPC}}, row.capture, row.time, s.firstAt)
-		}
-	}
-}
-
-// loseBefore notes a gap in front of an event.
-func (r *Reader) loseBefore(cur *row, s *sequence, captured uint64, t, at int64) {
-	l := Loss{CaptureThreadID: cur.capture, ProcessID: r.h.ProcessID, Count: cur.lost, After: s.time, Before: t, Offset: at}
-	if r.h.Version == 6 {
-		if th := r.threads[captured]; th != nil {
-			l.ProcessID = th.ProcessID
-		}
-	}
-	r.lose(l)
 }
 
 // threadRow finds a row of the v6 thread table.
@@ -744,14 +618,14 @@ func (r *Reader) plainRow(blk *block, e *plainHeader, pos int) {
 	if cur.meta = r.meta.find(e.id); cur.meta == nil {
 		cur.meta = r.meta.unknown(e.id)
 	}
-	r.countUnknown(cur.meta, lacks)
 	var s *sequence
 	s, cur.capture = r.numbersOf(e.capture, &cur, e.seq, at)
-	if gap := e.seq - s.last - 1; s.epoch == r.seqEpoch && gap != 0 && gap < 1<<31 {
-		cur.lost = gap
-		r.loseBefore(&cur, s, e.capture, int64(e.time), at)
+	if s.epoch == r.seqEpoch && e.seq == s.last+1 {
+		s.last, s.time = e.seq, int64(e.time)
+	} else if r.jump(&cur, s, e.seq, e.capture, int64(e.time), at) {
+		return
 	}
-	s.last, s.epoch, s.time = e.seq, r.seqEpoch, int64(e.time)
+	r.countUnknown(cur.meta, lacks)
 	blk.rows = append(blk.rows, row{})
 	blk.rows[len(blk.rows)-1].set(&cur, int64(e.time), e.payload, e.payload-pos, e.seq, 0)
 	blk.rows[len(blk.rows)-1].sorted = e.sorted

@@ -51,7 +51,9 @@ func plainFile(t testing.TB, version, n, pad int) (file []byte, at []int) {
 		for i, span := range spans {
 			if kinds[i] == kindEvent {
 				file = blockV6(append(file, old[:span[0]]...), kindEvent, block)
-				return append(file, old[span[1]:]...), shift(at, span[0]+4)
+				point := le32(le32(le64(nil, uint64(2000+n)), 0), uint32(1))
+				file = blockV6(file, kindSequencePoint, append(point, 1, byte(n)))
+				return append(file, 0, 0, 0, 0), shift(at, span[0]+4)
 			}
 		}
 	}

@@ -90,14 +90,19 @@ type Reader struct {
 	internB int                // bytes in interns
 	internN uint32             // the last number given
 
-	seq      map[uint64]*sequence
-	run      uint32      // counts attempts to decode a run of events
-	ran      []*sequence // those that the last of them has changed
-	doubled  doubled
-	efforts  int64   // see effort
-	values   []Value // scratch of fits
-	firsts   bool    // the block being decoded has a thread that begins with a number above 1
-	seqEpoch uint32  // sequences of another epoch are not compared: something is missing between
+	seq        map[uint64]*sequence
+	run        uint32            // counts attempts to decode a run of events
+	ran        []*sequence       // those that the last of them has changed
+	doubled    odd               // events of the block being decoded that came before
+	late       odd               // events of it that were missing before
+	early      odd               // threads that were behind a sequence point in front of it
+	cameOf     map[uint64]uint32 // events of late, by their threads, that were told as lost
+	lossesHeld bool              // others have losses as they are
+	pointTime  int64             // of the last sequence point
+	efforts    int64             // see effort
+	values     []Value           // scratch of fits
+	firsts     bool              // the block being decoded has a thread that begins with a number above 1
+	seqEpoch   uint32            // sequences of another epoch are not compared: something is missing between
 
 	queue    queue
 	carries  bool     // blocks of unknown kinds are for a Copier
@@ -142,32 +147,6 @@ type Reader struct {
 	eventSums    map[uint64]int64 // offsets of event blocks by their sums
 }
 
-// A sequence is the state of one capture thread's numbering, and what it was before the
-// run of events that is being decoded.
-type sequence struct {
-	numbering
-	run     uint32
-	before  numbering
-	fresh   bool  // v4: no number of it was seen
-	firstAt int64 // the offset of its first event
-}
-
-// firstEpoch is Reader.seqEpoch as long as nothing is known to be missing.
-const firstEpoch = 1
-
-type numbering struct {
-	last  uint32
-	epoch uint32
-	back  uint32 // numbers went back by so many, which is damage: as many more are expected
-	time  int64
-}
-
-// doubled counts events of a block that came before, the first one at an offset.
-type doubled struct {
-	events int
-	at     int64
-}
-
 // NewReader reads the header of a nettrace or netperf file; nil options are
 // the defaults. Input without any known beginning is refused with ErrFormat, an
 // unknown version with ErrVersion. Compressed input must be unpacked by the caller.
@@ -183,7 +162,7 @@ func NewReader(r io.Reader, opts *Options) (*Reader, error) {
 		rd.opts.MaxBuffered = defaultMaxBuffered
 	}
 	rd.queue.watermark = math.MinInt64
-	rd.seq = map[uint64]*sequence{}
+	rd.seq, rd.cameOf, rd.pointTime = map[uint64]*sequence{}, map[uint64]uint32{}, math.MinInt64
 	rd.stale, rd.holds, rd.labelled.keep = true, rd.opts.Hold, rd.opts.Hold > 0
 	if err := rd.readPrologue(); err != nil {
 		return nil, err
@@ -602,34 +581,10 @@ func (r *Reader) look() {
 	if !r.stale {
 		return
 	}
-	r.stale = false
+	r.stale, r.lossesHeld = false, true
 	r.view = view{
 		number: r.view.number + 1, version: r.h.Version, pointer: r.h.PointerSize, process: r.h.ProcessID,
 		stacks: r.stacks.records, labels: r.labels.records, region: r.region,
 		losses: r.losses, passedLosses: r.passedLosses, damaged: r.damage != nil, unknownMeta: r.stats.UnknownMeta > 0,
-	}
-}
-
-// sequenceOf returns the numbering of a capture thread.
-func (r *Reader) sequenceOf(thread uint64) *sequence {
-	s := r.seq[thread]
-	if s == nil {
-		if len(r.seq) >= 1<<16 { // hostile: no process has that many
-			clear(r.seq)
-			r.seqEpoch++ // of a thread that comes again it is not known where it was
-		}
-		s = &sequence{numbering: numbering{time: r.h.SyncQPC}}
-		s.fresh = r.h.Version == 4
-		r.seq[thread] = s
-	}
-	return s
-}
-
-// lose notes lost events.
-func (r *Reader) lose(l Loss) {
-	r.stats.Lost += uint64(l.Count)
-	r.stats.LostGaps++
-	if len(r.losses) < maxLosses {
-		r.losses = append(r.losses, l)
 	}
 }

@@ -32,19 +32,23 @@ func (r *Reader) effort(n int) bool {
 
 // A checkpoint is what compressed changes, to undo it.
 type checkpoint struct {
-	rows, ids, threads, losses, metas int
-	stats                             Stats
+	rows, ids, threads, metas int
+	losses                    []Loss
+	stats                     Stats
+	doubled, late             odd
 }
 
 func (r *Reader) checkpoint(blk *block) checkpoint {
 	r.run++
-	r.ran = r.ran[:0]
-	return checkpoint{len(blk.rows), len(blk.ids), len(blk.threads), len(r.losses), len(r.meta.all), r.stats}
+	r.ran, r.lossesHeld = r.ran[:0], true
+	return checkpoint{len(blk.rows), len(blk.ids), len(blk.threads), len(r.meta.all), r.losses, r.stats, r.doubled, r.late}
 }
 
 // undo goes back to a checkpoint, which must be the newest.
 func (r *Reader) undo(blk *block, p checkpoint) {
-	blk.rows, blk.ids, blk.threads, r.losses = blk.rows[:p.rows], blk.ids[:p.ids], blk.threads[:p.threads], r.losses[:p.losses]
+	blk.rows, blk.ids, blk.threads, r.losses = blk.rows[:p.rows], blk.ids[:p.ids], blk.threads[:p.threads], p.losses
+	r.doubled, r.late = p.doubled, p.late
+	clear(r.cameOf)
 	for _, m := range r.meta.all[p.metas:] {
 		delete(r.meta.lost, m.ID)
 	}

@@ -473,7 +473,7 @@ func (r *Reader) sequencePointV6(b []byte, at int64, whole bool) {
 	if flags&2 != 0 {
 		r.meta.clear()
 	}
-	r.newRegion()
+	r.endRegion(t, at)
 }
 
 // threadRows reads a thread block of v6 (section 3.5).

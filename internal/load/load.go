@@ -530,6 +530,9 @@ func (l *loader) selectNamed() {
 func (l *loader) losses() {
 	var all []int64 // breaks of every thread
 	for _, g := range l.r.Losses() {
+		if g.Count == 0 { // they came after all
+			continue
+		}
 		loss := profile.Loss{From: l.r.Nanos(g.After), To: l.r.Nanos(g.Before), Events: int64(g.Count)}
 		if l.sampler[g.CaptureThreadID] {
 			// Samples of any thread may be among the lost events.
