@@ -205,8 +205,12 @@ func (as *activities) start(e *Event, x *beginning, now *Activity) *Activity {
 	}
 	if !e.Related.IsZero() && !(x.hasAbove && x.hasOwn && !x.above.MayStart(&x.own)) {
 		var sure bool
-		if a.Parent, sure = as.meant(e, e.Related, now); !sure {
-			a.Parent = a.Parent.Parent // they have one
+		a.Parent, sure = as.meant(e, e.Related, now)
+		for !sure && a.Parent != nil { // all of them are below the first one whose id is its own
+			path, _ := as.ids.Decode(a.Parent.ID)
+			if sure = !path.HasLost(); !sure {
+				a.Parent = a.Parent.Parent
+			}
 		}
 	}
 	if a.Parent == nil {

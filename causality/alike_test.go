@@ -49,9 +49,20 @@ func TestActivitiesOfOneID(t *testing.T) {
 	l.add(Event{Kind: Idle})                      // 17
 	step(activity.ID{}, Sample, 0, frameInside)   // 18
 	step(request, Other, 0, frameInside)          // 19: only the third is left
+	inner := func() {
+		l.add(Event{Kind: Start, ID: lost(1, 117, 12, 1), Related: request, Name: "Inner"}, frameTop, frameDispatch, frameRun, frameUser)
+		l.add(Event{Kind: Idle})
+	}
+	inner()
+	begin(1, 10) // with the third
+	inner()
+	l.add(Event{Kind: Start, ID: lost(1, 117, 12, 1, 1), Related: lost(1, 117, 12, 1), Name: "Call"}, frameTop, frameDispatch, frameRun, frameUser)
 	l.g.Finish()
 
-	require.Len(t, begun, 5)
+	require.Len(t, begun, 9)
+	assert.Same(t, begun[3], begun[5].Parent)
+	assert.Same(t, begun[6], begun[7].Parent)
+	assert.Same(t, begun[0], begun[8].Parent, "the third or the last one's: the connection is what both are in")
 	assert.Same(t, begun[1], begun[4].Parent, "the call is the first request's")
 	for ms, want := range map[int64]*Activity{9: begun[2], 15: begun[1], 18: begun[3]} {
 		a, known, _ := l.workAt(ms)
