@@ -12,6 +12,8 @@ var machinery = []string{
 	"System.Threading.WaitHandle.", "System.Threading.ManualResetEventSlim.", "System.Diagnostics.Tracing.NativeRuntimeEventSource.",
 	"System.Runtime.ExceptionServices.ExceptionDispatchInfo.", "System.Runtime.CompilerServices.TaskAwaiter", "System.Threading.Thread.Join", "System.Threading.Tasks.Task.InternalWait",
 	"System.Threading.Tasks.Task.SpinThenBlockingWait", "System.Threading.Tasks.Task.Wait",
+	// What EH calls to walk the stack is inlined where CoreLib was compiled ahead only.
+	"System.Runtime.StackFrameIterator.", "System.Runtime.ExceptionServices.InternalCalls.",
 }
 
 // IsMachinery reports whether a method, given by its name without the module, is one through

@@ -928,6 +928,10 @@ func TestUnits(t *testing.T) {
 
 func TestCallerIsWhoCalledTheMachinery(t *testing.T) {
 	assert.Equal(t, "App!App.Store.Add(int32)", caller([]string{"App!App.Main()", "App!App.Store.Add(int32)", "System.Private.CoreLib!System.Threading.Monitor.Enter_Slowpath(class System.Object)"}))
+	const lib = "System.Private.CoreLib!System.Runtime."
+	assert.Equal(t, "App!App.Store.Get()", caller([]string{"App!App.Store.Get()", lib + "EH.RhThrowEx(class System.Object,value class ExInfo&)",
+		lib + "EH.DispatchEx(value class System.Runtime.StackFrameIterator&,value class ExInfo&)", lib + "StackFrameIterator.Init(value class PAL_LIMITED_CONTEXT*,bool,bool*)",
+		lib + "ExceptionServices.InternalCalls.RhpSfiInit(value class System.Runtime.StackFrameIterator&,void*,bool,bool*)"}), "CoreLib was compiled when it ran")
 	assert.Equal(t, "System.Private.CoreLib!System.GC.Collect()", caller([]string{"System.Private.CoreLib!System.GC.Collect()"}), "nothing else is there")
 	assert.Empty(t, caller(nil))
 }
