@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"math"
 	"math/bits"
 )
 
@@ -478,7 +479,7 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 		first = next
 	}
 	before := r.stats.Defects
-	s := stackRows{r: r, at: at, first: first, id: first, share: r.stacks.crowded()}
+	s := stackRows{r: r, at: at, first: first, id: first, count: count, share: r.stacks.crowded()}
 	if !s.share {
 		r.stacks.keep(data)
 	}
@@ -562,6 +563,7 @@ type stackRows struct {
 	r          *Reader
 	at         int64
 	first, id  uint32 // of the first one, of the next one
+	count      uint32 // of all, as the block says
 	again, odd int
 	empty      int
 	share      bool             // the block is not kept
@@ -604,9 +606,13 @@ func (s *stackRows) read(data []byte, pos int) (int, error) {
 			return row, fmt.Errorf("stack of %d bytes: %w", size, io.ErrUnexpectedEOF)
 		}
 		if size == 0 {
-			// Equal stacks share an id, so a second empty one is a hole of zeros.
+			// The runtime's equal stacks share an id, so a second empty one is a hole of zeros, unless the
+			// block says that it has so many.
 			if s.empty++; s.empty > 1 && c.Len() >= 4 && zero(data[row:row+8]) {
-				return row, fmt.Errorf("%w: zeros where stacks should be", ErrDamaged)
+				if uint32(r.rowsFrom(data, row, 4, r.stackPasses)) != s.count-(s.id-s.first) {
+					return row, fmt.Errorf("%w: zeros where stacks should be", ErrDamaged)
+				}
+				s.empty = math.MinInt
 			}
 		}
 		if len(stack)%r.h.PointerSize != 0 {

@@ -1024,6 +1024,39 @@ func TestLongEventHeaderV6(t *testing.T) {
 	assert.Len(t, got, len(want))
 }
 
+// A header that is longer than usual is read as what it says where the block reads so, though it reads as
+// events behind the usual one, too: what is more of it goes on as an event into the first one here.
+func TestLongEventHeaderV4(t *testing.T) {
+	file := unhex(t, knownV4)
+	i := bytes.Index(file, []byte("EventBlock\x06")) + 15
+	for ; file[i] != 20; i++ {
+	}
+	long := slices.Concat(file[:i], []byte{24, 0}, file[i+2:i+20], []byte{0xcf, 0x81, 0x81, 0x81}, file[i+20:])
+	size := bytes.Index(file, []byte("EventBlock\x06")) + 11
+	binary.LittleEndian.PutUint32(long[size:], binary.LittleEndian.Uint32(long[size:])+4)
+	want, _, err := read(t, file)
+	require.Equal(t, io.EOF, err)
+	got, _, err := read(t, long)
+	require.Equal(t, io.EOF, err)
+	assert.Len(t, got, len(want))
+}
+
+// Stacks that are empty are no hole of zeros where the block says how many it has.
+func TestEmptyStacks(t *testing.T) {
+	file := unhex(t, knownV4)
+	spans, _ := blocksOf(t, file)
+	stacks := le32(le32(nil, 1), 6)
+	for i := range 6 {
+		stacks = le32(stacks, uint32(i%2*(i/3)*8))
+		stacks = append(stacks, bytes.Repeat([]byte{7}, i%2*(i/3)*8)...)
+	}
+	file = append(objectV4(bytes.Clone(file[:spans[1][0]]), "StackBlock", stacks), file[spans[2][0]:]...)
+	_, r, _ := read(t, file)
+	assert.EqualValues(t, 6, r.Stats().Stacks)
+	assert.Zero(t, r.Stats().UnknownStacks)
+	assert.Zero(t, r.Stats().LostBytes)
+}
+
 // A block that is missing is told with the number of its events only where numbers are missing.
 func TestMissingBlockWithoutNumbers(t *testing.T) {
 	file := unhex(t, knownV4)

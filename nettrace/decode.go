@@ -49,7 +49,7 @@ func (r *Reader) window(h eventHeader) (lo, hi int64) {
 // eventBlock reads an event block of v4 to v6.
 func (r *Reader) eventBlock(data []byte, at int64, whole bool) {
 	h, ok := parseEventHeader(data)
-	if len(data) >= usualHeader && (!ok || h.size != usualHeader || !h.compressed) && r.mendHeader(data, &h, at) {
+	if len(data) >= usualHeader && (!ok || h.size != usualHeader || !h.compressed) && r.mendHeader(data, &h, ok, at) {
 		ok = true
 	}
 	if !ok {
@@ -686,21 +686,23 @@ func (s *headerState) next(c *Cursor, v6 bool) error {
 const usualHeader = 20
 
 // mendHeader reads the header h of a block at an offset as the usual one, where all of the block reads
-// as events behind that, at the times that the header tells: a flipped bit in its size or its flags
-// would cost them all.
-func (r *Reader) mendHeader(b []byte, h *eventHeader, at int64) bool {
+// as events behind that, at the times that the header tells, and not behind h, if that may be one: a flipped
+// bit in its size or its flags would cost them all.
+func (r *Reader) mendHeader(b []byte, h *eventHeader, ok bool, at int64) bool {
 	usual := *h
 	usual.size, usual.compressed = usualHeader, true
-	if !r.mayReread(len(b)) {
-		return false
-	}
-	first, last, ok := r.decodesBehind(b, usual)
-	if !ok || h.max == 0 || !r.timesAgree(usual, first, last) {
+	if h.max == 0 || !r.mayReread(len(b)) || ok && h.compressed && r.agrees(b, *h) || !r.agrees(b, usual) {
 		return false
 	}
 	r.told(at, "EventBlock", fmt.Errorf("%w: header of %d bytes and flags %#x, read as one of %d bytes with compressed headers", ErrDamaged, h.size, binary.LittleEndian.Uint16(b[2:]), usualHeader), 0)
 	*h = usual
 	return true
+}
+
+// agrees reports whether b reads as events behind a header, at the times that it tells.
+func (r *Reader) agrees(b []byte, h eventHeader) bool {
+	first, last, ok := r.decodesBehind(b, h)
+	return ok && r.timesAgree(h, first, last)
 }
 
 // decodes reports whether b reads as an event block to its last byte.
