@@ -1076,6 +1076,46 @@ func TestMissingBlockWithoutNumbers(t *testing.T) {
 	assert.Equal(t, []string{"damaged: a block of events is missing in front of this one: stacks or definitions are written for it"}, told)
 }
 
+// An event whose definition is not in front of it is not read as one of a type whose id is a bit away
+// and whose payload is only a part of its own.
+func TestDefinitionBehind(t *testing.T) {
+	var out bytes.Buffer
+	w, err := NewWriter(&out, &Header{Version: 4, Frequency: 1e9, PointerSize: 8})
+	require.NoError(t, err)
+	finalizers := &Metadata{Provider: ProviderRuntime, EventID: 14, Version: 1}
+	for i := range 5 {
+		m := &Metadata{Provider: ProviderRuntime, EventID: 280 + i}
+		if i == 0 {
+			m = finalizers
+		}
+		require.NoError(t, w.Write(&Event{Metadata: m, Time: int64(i + 1), ThreadID: 7, CaptureThreadID: 7, Payload: make([]byte, 2+8*i)}))
+	}
+	require.NoError(t, w.Close())
+	data := out.Bytes()
+	at := func(id uint32) (offset int64) {
+		r, err := NewReader(bytes.NewReader(data), nil)
+		require.NoError(t, err)
+		for ev := (Event{}); r.Read(&ev) == nil; {
+			if ev.Metadata.ID == id {
+				offset = ev.Offset
+			}
+		}
+		return offset
+	}
+	require.Positive(t, at(6))
+	data[at(6)+1] = 2 | 16 // behind its flags; 2 is that of the finalizers
+	r, err := NewReader(bytes.NewReader(data), nil)
+	require.NoError(t, err)
+	unknown := 0
+	for ev := (Event{}); r.Read(&ev) == nil; {
+		if ev.Metadata.Unknown {
+			unknown++
+			assert.Len(t, ev.Payload, 34)
+		}
+	}
+	assert.Equal(t, 1, unknown)
+}
+
 // Where a definition cannot be read, or is missing with its block, its events are of no type, or of the right one where that can be
 // told from what they look like, and all others are what they were: the missing id is not taken for
 // another one of which a bit was flipped.

@@ -467,7 +467,7 @@ func (r *Reader) mendMetadata(blk *block, i int) {
 		}
 		fit := true
 		for j := range rows {
-			fit = fit && r.fits(m, blk.buf[rows[j].payload:rows[j].payload+rows[j].size])
+			fit = fit && r.exact(m, blk.buf[rows[j].payload:rows[j].payload+rows[j].size])
 		}
 		if !fit || found != nil && (found.Role == RoleSample || m.Role != RoleSample) {
 			continue
