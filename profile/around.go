@@ -86,12 +86,13 @@ func (p *Profile) Around(pattern string, raw bool) *Around {
 	}
 	out := &Around{Sums: p.Meta.Sums, Callers: []AroundRow{}, Callees: []AroundRow{}, Methods: []string{}}
 	timing := p.Timing()
+	var seen sampleTypes
 	for _, th := range p.Threads {
 		stacks := map[StackID]*aroundSum{}
 		var order []StackID
 		cursor := timing.Cursor(th)
 		for st, ok := cursor.Next(); ok; st, ok = cursor.Next() {
-			out.Managed = out.Managed || st.Type == SampleManaged
+			seen.add(st.Type)
 			s := stacks[st.Stack]
 			if s == nil {
 				s = &aroundSum{}
@@ -110,6 +111,7 @@ func (p *Profile) Around(pattern string, raw bool) *Around {
 		}
 	}
 	a.open(0)
+	out.Managed = seen.tellManaged()
 	out.Samples, out.CPU, out.Wait = a.all.samples, text.Millis(a.all.cpu), text.Millis(a.all.wait)
 	out.Callers, out.Callees = a.rows(a.sums[0], Root), a.rows(a.sums[1], Self)
 	for m := range a.methods {

@@ -37,6 +37,17 @@ func (t SampleType) String() string {
 // OnCPU reports whether a sample of type t saw its thread on a CPU.
 func (t SampleType) OnCPU() bool { return t == SampleManaged || t == SampleCPU }
 
+// sampleTypes is a set of them.
+type sampleTypes uint8
+
+func (s *sampleTypes) add(t SampleType) { *s |= 1 << t }
+
+// tellManaged reports whether samples of these types tell what was in managed code, and not what was on a CPU:
+// those of EventPipe, also where nothing but waiting is left. In a pprof what is not CPU time is external.
+func (s sampleTypes) tellManaged() bool {
+	return s&(1<<SampleManaged) != 0 || s&(1<<SampleExternal|1<<SampleCPU) == 1<<SampleExternal
+}
+
 // Cut says why a stack misses its root frames.
 type Cut uint8
 

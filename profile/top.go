@@ -85,7 +85,7 @@ type TopRow struct {
 // Top adds up the time of each method: of one group of all threads, or with o.ByThread
 // one for each thread, the busiest first. Rows are in the order of o, ties by name.
 func (p *Profile) Top(o TopOptions) *Top {
-	t := &Top{Options: o, Duration: text.Millis(p.Meta.End), CPUOnly: true}
+	t := &Top{Options: o, Duration: text.Millis(p.Meta.End)}
 	c := newTopCounter(p, o)
 	line := relay.New(c.collect, func(x *topThread) error {
 		c.thread(x, t)
@@ -115,7 +115,7 @@ func (p *Profile) Top(o TopOptions) *Top {
 		t.Groups = append(t.Groups, g)
 	}
 	t.CPU, t.Wait, t.Polls, t.Unnamed = text.Millis(c.allCPU), text.Millis(c.allWait), text.Millis(c.allPolls), text.Millis(c.allUnnamed)
-	t.CPUOnly, t.Sums = t.CPUOnly && t.Samples > 0, p.Meta.Sums
+	t.CPUOnly, t.Managed, t.Sums = c.seen == 1<<SampleCPU, c.seen.tellManaged(), p.Meta.Sums
 	return t
 }
 
@@ -173,6 +173,7 @@ type topCounter struct {
 	polls []bool // by method: Thread.PollGC
 	fold  bool
 	t     *Timing
+	seen  sampleTypes
 
 	sums      []topSum // by method; the last one is OffCPU
 	used      []MethodID
@@ -222,9 +223,8 @@ type topThread struct {
 	of      *Thread
 	stacks  []topStack
 	samples int
-	cut     int  // of them
-	waits   bool // not all were taken on a CPU
-	managed bool
+	cut     int // of them
+	seen    sampleTypes
 }
 
 // collect sums up the samples of x.of. It is called for several threads at once.
@@ -242,8 +242,7 @@ func (c *topCounter) collect(x *topThread) {
 				x.cut++
 			}
 		}
-		x.waits = x.waits || st.Type != SampleCPU
-		x.managed = x.managed || st.Type == SampleManaged
+		x.seen.add(st.Type)
 		if key := (topKey{st.Stack, st.Type == SampleOffCPU}); i < 0 || key != last {
 			var ok bool
 			if i, ok = index[key]; !ok {
@@ -266,8 +265,7 @@ func (c *topCounter) collect(x *topThread) {
 func (c *topCounter) thread(x *topThread, t *Top) {
 	t.Samples += x.samples
 	t.Cut += x.cut
-	t.CPUOnly = t.CPUOnly && !x.waits
-	t.Managed = t.Managed || x.managed
+	c.seen |= x.seen
 	for _, s := range x.stacks {
 		c.cpu += s.cpu
 		c.allCPU += s.cpu

@@ -205,6 +205,16 @@ func TestTopTextOrder(t *testing.T) {
 	assert.Less(t, strings.Index(both, "NATIVE/WAIT SELF"), strings.Index(both, "MANAGED SELF"))
 	assert.NotContains(t, text(m.p, profile.TopOptions{Wait: true}), "MANAGED SELF")
 	assert.NotContains(t, text(p, profile.TopOptions{}), "MANAGED SELF")
+
+	// What an idle process waits is not told to be off the CPUs, which EventPipe does not see.
+	assert.Contains(t, text(p, profile.TopOptions{}), "0.0 ms in managed code, 6.0 ms in native code or waiting")
+	assert.Contains(t, text(p, profile.TopOptions{}), "NATIVE/WAIT SELF")
+	assert.True(t, p.Around("*Wait*", false).Managed)
+	th.Samples = profile.Samples{}
+	for i, typ := range []profile.SampleType{profile.SampleCPU, profile.SampleExternal} {
+		th.Samples.Append(profile.Sample{Time: int64(i) * ms, Dur: ms, Type: typ, Stack: m.stack("a!B.C()")})
+	}
+	assert.Contains(t, text(m.p, profile.TopOptions{}), "1.0 ms on a CPU, 1.0 ms off the CPUs")
 }
 
 func TestAround(t *testing.T) {
