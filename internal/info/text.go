@@ -522,6 +522,8 @@ func duration(ms float64) string {
 	switch {
 	case d < 0:
 		return "-" + duration(-ms)
+	case d > 0 && d < time.Microsecond: // %g would write it with an exponent
+		return fmt.Sprintf("%d ns", d)
 	case d < time.Millisecond:
 		return fmt.Sprintf("%.3g ms", ms)
 	case d < time.Second:
