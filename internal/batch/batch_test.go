@@ -1089,6 +1089,37 @@ func TestJournalOutlivesATornLine(t *testing.T) {
 	}
 }
 
+// An archive is given up for what kills runs between its members, and not where each run got further in it.
+func TestArchiveThatGetsOnIsNotGivenUp(t *testing.T) {
+	in, out := t.TempDir(), t.TempDir()
+	members := []member{{name: "a.json", content: trace("a")}, {name: "b.json", content: trace("b")}, {name: "c.json", content: trace("c")}, {name: "d.json", content: trace("d")}}
+	put(t, in, map[string]string{"x.tar": string(tarball(t, members...))})
+	c := Config{Paths: []string{in}, Out: out, Resume: true}
+	run(t, Config{Paths: []string{in}, Out: out, Jobs: 1})
+	p := filepath.Join(out, stateDir, "journal.ndjson")
+	whole, err := os.ReadFile(p)
+	require.NoError(t, err)
+	j := newJournal()
+	require.NoError(t, j.load(bytes.NewReader(whole)))
+	died := func(done ...string) (b []byte) { // a run that died between the members
+		facts := []fact{{}, {Begin: "x.tar"}}
+		for _, name := range done {
+			facts = append(facts, fact{Begin: name, In: "x.tar"}, fact{Done: j.done[name]})
+		}
+		b, err := lines(facts...)
+		require.NoError(t, err)
+		return b
+	}
+	got := slices.Concat(died("x.tar/a.json"), died("x.tar/b.json"), died("x.tar/c.json"))
+	require.NoError(t, os.WriteFile(p, got, 0o666))
+	r := run(t, c)
+	assert.Equal(t, 4, r.Totals.OK)
+
+	require.NoError(t, os.WriteFile(p, slices.Concat(got, died(), died()), 0o666))
+	r = run(t, c)
+	assert.Equal(t, 1, r.Totals.Quarantined, "three at one place")
+}
+
 // What a journal lacks, since the machine went down before it was on the disk, is made again and
 // compared: the same is taken, and anything else is somebody's.
 func TestJournalThatLacksItsEnd(t *testing.T) {

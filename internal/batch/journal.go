@@ -139,6 +139,10 @@ func (j *journal) add(f *fact) {
 	case d != nil && d.Out != "" && d.Trace != nil:
 		j.begun[d.Out] = true
 		j.done[d.Out] = d
+		// Runs that died between members of an archive did not die at one place of it if more of it was done since.
+		if archive := j.open[d.Out]; archive != "" {
+			j.tries[archive] = min(j.tries[archive], j.inside[archive]+1)
+		}
 		j.finish(d.Out)
 	case f.End != "":
 		j.finish(f.End)
