@@ -860,6 +860,18 @@ func TestUntoldWaits(t *testing.T) {
 	}
 }
 
+func TestSpinsAreWaits(t *testing.T) {
+	for name, want := range map[string]bool{
+		"System.Private.CoreLib!System.Threading.LowLevelSpinWaiter.Wait(int32)": true,
+		"System.Private.CoreLib!System.Threading.Thread.UninterruptibleSleep0()": true,
+		"System.Private.CoreLib!System.Threading.Thread.Yield()":                 true, // innermost on .NET 10
+		"System.Private.CoreLib!System.Threading.Tasks.Task.Yield()":             false,
+		"Lab!System.Threading.Thread.Yield()":                                    false,
+	} {
+		assert.Equal(t, want, IsWait(name), name)
+	}
+}
+
 // What the runtime's events and perf's map call a method by is one method, but the time is not of one
 // kind that processors and the sampler of the runtime tell.
 func TestUnlikeSamplers(t *testing.T) {

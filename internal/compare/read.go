@@ -425,6 +425,7 @@ var waits = []string{
 	"System.Threading.LowLevelSpinWaiter.", "System.Threading.LowLevelLifoSemaphore.", "System.Threading.WaitHandle.", "System.Threading.SpinWait.",
 	"System.Threading.Monitor.Wait", "System.Threading.Monitor.Enter_Slowpath", "System.Threading.Monitor.TryEnter_Slowpath", "System.Threading.Thread.Sleep",
 	"System.Threading.Thread.Join", "System.Threading.Thread.SpinWait",
+	"System.Threading.Thread.UninterruptibleSleep0", "System.Threading.Thread.Yield", // what a spin is made of
 }
 
 // IsWait reports whether a method, by its Name, is one in which a thread waits.
