@@ -206,9 +206,10 @@ func (as *activities) start(e *Event, x *beginning, now *Activity) *Activity {
 	if !e.Related.IsZero() && !(x.hasAbove && x.hasOwn && !x.above.MayStart(&x.own)) {
 		var sure bool
 		a.Parent, sure = as.meant(e, e.Related, now)
-		for !sure && a.Parent != nil { // all of them are below the first one whose id is its own
+		// All of them are below the first one whose id is its own.
+		for n := 0; !sure && a.Parent != nil; n++ {
 			path, _ := as.ids.Decode(a.Parent.ID)
-			if sure = !path.HasLost(); !sure {
+			if sure = !path.HasLost() || n == maxAlike; !sure {
 				a.Parent = a.Parent.Parent
 			}
 		}
@@ -317,32 +318,41 @@ func (as *activities) meant(e *Event, id activity.ID, now *Activity) (a *Activit
 		return a, true
 	}
 	var inner, oldest *Activity
-	sure = true
+	open := 0
 	for x := a; x != nil; x = x.older {
-		switch {
-		case !x.openAt(e.Time):
+		if !x.openAt(e.Time) {
 			continue
-		case e.Kind == Stop && e.Task != 0 && e.Task == x.key:
+		}
+		if e.Kind == Stop && e.Task != 0 && e.Task == x.key {
 			return x, true
-		case inner == nil:
+		}
+		if open++; inner == nil {
 			inner = x
-		default:
-			sure = sure && inner.Below(x)
 		}
 		oldest = x
 	}
-	for up := now; up != nil; up = up.Parent {
-		if up.ID == id && up.Process == e.Process && up.openAt(e.Time) {
-			return up, true
-		}
+	if in, _ := now.upTo(a, e.Time); in != nil {
+		return in, true
 	}
-	switch {
-	case inner == nil:
+	if inner == nil {
 		return a, true
-	case sure:
+	}
+	if _, n := inner.upTo(a, e.Time); n == open {
 		return inner, true
 	}
 	return oldest, false
+}
+
+// upTo returns the innermost open activity with the id of x from a upwards, and how many there are.
+func (a *Activity) upTo(x *Activity, t int64) (in *Activity, n int) {
+	for levels := 0; a != nil && levels < maxAlike; a, levels = a.Parent, levels+1 {
+		if a.ID == x.ID && a.Process == x.Process && a.openAt(t) {
+			if n++; in == nil {
+				in = a
+			}
+		}
+	}
+	return in, n
 }
 
 // innermost returns the activity that a thread works for whose events have the id of a: now, if that is
