@@ -433,7 +433,7 @@ func (x *Comparison) Document(limit int) *compare.Document {
 	d := &compare.Document{Before: x.Before, After: x.After, Verdict: x.verdict()}
 	add := func(t compare.Table) {
 		if limit > 0 && len(t.Rows) > limit {
-			t.Rows = t.Rows[:limit]
+			t.Rows, t.More = t.Rows[:limit], len(t.Rows)-limit
 		}
 		if len(t.Rows) > 0 {
 			d.Tables = append(d.Tables, t)

@@ -761,6 +761,15 @@ func TestTablesBeginWithWhatMovedMost(t *testing.T) {
 			names = append(names, row[len(row)-1])
 		}
 		assert.Equal(t, []string{"Outer", "Far"}, names)
+		assert.Equal(t, 1, table.More)
+		// A table that is cut says so.
+		d := &Document{Tables: []Table{table}}
+		var out bytes.Buffer
+		require.NoError(t, d.Text(&out, 80))
+		assert.Contains(t, out.String(), "\n  1 more; --limit 0 shows all\n")
+		out.Reset()
+		require.NoError(t, d.Markdown(&out))
+		assert.Contains(t, out.String(), "\n\n1 more; --limit 0 shows all\n\n</details>")
 		return
 	}
 	assert.Fail(t, "no table of totals")

@@ -87,6 +87,7 @@ type Table struct {
 	Title string
 	Head  []string
 	Rows  [][]string
+	More  int // rows that are left out
 }
 
 // FigureTable is a table of figures.
@@ -96,6 +97,9 @@ func FigureTable(title, of string) Table { return Table{Title: title, Head: head
 func (t *Table) Add(f *Figure, form func(float64) string, name string) {
 	t.Rows = append(t.Rows, row(f, form, name))
 }
+
+// more says how many rows are left out, as every other table does.
+func (t *Table) more() string { return strconv.Itoa(t.More) + " more; --limit 0 shows all" }
 
 // Number prints a figure with three digits or so.
 func Number(v float64) string { return number(v) }
@@ -298,8 +302,12 @@ func (r *Result) tables(limit int) (list []Table) {
 	methods := func(title string, figure func(*Method) *Figure, keep func(*Method) bool) {
 		t := Table{Title: title + of, Head: headed("method")}
 		for _, m := range r.byChange(figure) {
-			if keep(m) && (limit == 0 || len(t.Rows) < limit) {
+			switch {
+			case !keep(m):
+			case limit == 0 || len(t.Rows) < limit:
 				t.Rows = append(t.Rows, row(figure(m), number, m.Method))
+			default:
+				t.More++
 			}
 		}
 		if len(t.Rows) > 0 {
@@ -328,6 +336,8 @@ func (r *Result) tables(limit int) (list []Table) {
 		for i := range rows {
 			if limit == 0 || len(t.Rows) < limit || rows[i].Moved() {
 				t.Rows = append(t.Rows, row(&rows[i].Figure, form, rows[i].Name))
+			} else {
+				t.More++
 			}
 		}
 		if len(t.Rows) > 0 {
@@ -409,6 +419,9 @@ func (d *Document) Text(w io.Writer, width int) error {
 			}
 			b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 		}
+		if t.More > 0 {
+			b.WriteString("  " + t.more() + "\n")
+		}
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -429,6 +442,9 @@ func (d *Document) Markdown(w io.Writer) error {
 				row[i] = text.Markdown(c)
 			}
 			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+		}
+		if t.More > 0 {
+			b.WriteString("\n" + t.more() + "\n")
 		}
 		b.WriteString("\n</details>\n")
 	}
