@@ -199,18 +199,17 @@ type Builder struct {
 	unsuffixed map[string][]uint32 // by provider the identities of starts whose names have no suffix
 	orphans    bool                // a row without related id may have a parent: see deadCreators
 	// Few rows have one.
-	openPrev map[int32]int32      // the open row of the same id and identity before
-	older    map[int32]int32      // previous row of the same id, or one before that if it is closed
-	within   map[uint32]withinRow // by thread, where ids are those of .NET 10
-	ending   map[int32]bool       // inside which an activity has ended that its payload told, likewise
+	openPrev map[int32]int32 // the open row of the same id and identity before
+	older    map[int32]int32 // previous row of the same id, or one before that if it is closed
+	within   []withinRow     // by the number of the thread, where ids are those of .NET 10
 }
 
 // A withinRow is the row that a thread is in, by the newest start or stop that it wrote. Of the activities
 // that have one id it is the one that the thread's next event means, most often behind a start, and always
 // behind a stop: that of Hosting stands behind the one of Kestrel.
 type withinRow struct {
-	row   int32
-	ended bool // one inside it
+	row   int32 // 1 + the row; 0: none
+	ended bool  // one inside it
 }
 
 // NewBuilder returns an empty Builder. opts may be nil.
@@ -225,8 +224,6 @@ func NewBuilder(opts *Options) *Builder {
 		unsuffixed: map[string][]uint32{},
 		openPrev:   map[int32]int32{},
 		older:      map[int32]int32{},
-		within:     map[uint32]withinRow{},
-		ending:     map[int32]bool{},
 	}
 	if opts != nil {
 		b.opts = *opts
@@ -474,7 +471,7 @@ func (b *Builder) start(e *Event, name string, identity uint32) int32 {
 	}
 	b.opened.set(i, true)
 	if b.rows.Lossy() {
-		b.within[thread] = withinRow{row: i}
+		b.enter(thread, i, false)
 	}
 	b.rows.setEnd(i, Unfinished, ByNone)
 	if hasID && !inside {
@@ -566,8 +563,10 @@ func (b *Builder) parent(thread uint32, related *owned, own *Path, hasOwn bool) 
 		}
 		return -1
 	}
-	if w, is := b.in(thread, related); is && p.HasLost() {
-		return w.row
+	if p.HasLost() {
+		if row, _ := b.in(thread, related); row >= 0 {
+			return row
+		}
 	}
 	if row := b.known(related); row >= 0 {
 		return b.openOf(row)
@@ -583,10 +582,25 @@ func (b *Builder) parent(thread uint32, related *owned, own *Path, hasOwn bool) 
 	return -1
 }
 
-// in returns the row that a thread is in, and whether it is open and has an id.
-func (b *Builder) in(thread uint32, id *owned) (withinRow, bool) {
-	w, ok := b.within[thread]
-	return w, ok && b.isOpen(w.row) && b.rows.carries(w.row, id)
+// in returns the row that a thread is in, if that is open and has an id, and whether one inside it has
+// ended; -1 if there is none.
+func (b *Builder) in(thread uint32, id *owned) (row int32, ended bool) {
+	if int(thread) >= len(b.within) {
+		return -1, false
+	}
+	w := b.within[thread]
+	if w.row == 0 || !b.isOpen(w.row-1) || !b.rows.carries(w.row-1, id) {
+		return -1, false
+	}
+	return w.row - 1, w.ended
+}
+
+// enter notes in which row a thread is.
+func (b *Builder) enter(thread uint32, row int32, ended bool) {
+	for int(thread) >= len(b.within) {
+		b.within = append(b.within, withinRow{})
+	}
+	b.within[thread] = withinRow{1 + row, ended}
 }
 
 // prefix returns the newest row, an open one if there is one, of the longest known
@@ -655,10 +669,8 @@ func (b *Builder) stop(e *Event, name string, identity uint32, suffixed bool) {
 			// Two open siblings of one id (.NET 10): nothing but the thread can tell which it is.
 			if o := b.openBefore(r); o >= 0 && b.rows.at(o).parent == b.rows.at(r).parent {
 				guess = true
-				if w, is := b.in(thread, &id); is && b.rows.at(w.row).identity == b.rows.at(r).identity {
-					i, guess = w.row, !w.ended
-				} else {
-					i, guess = b.ends(r)
+				if row, ended := b.in(thread, &id); row >= 0 && b.rows.at(row).identity == b.rows.at(r).identity {
+					i, guess = row, !ended
 				}
 			}
 		}
@@ -692,12 +704,8 @@ func (b *Builder) stop(e *Event, name string, identity uint32, suffixed bool) {
 	b.rows.stop(i, e, OK, by)
 	b.opened.set(i, false)
 	if parent := b.rows.at(i).parent - 1; parent >= 0 && b.rows.Lossy() {
-		b.within[thread] = withinRow{parent, true}
-		if by == ByKey {
-			b.ending[parent] = true
-		}
+		b.enter(thread, parent, true)
 	}
-	delete(b.ending, i)
 	if guess {
 		b.rows.set(i, rowGuess)
 	}
@@ -721,24 +729,6 @@ func (b *Builder) openBefore(r int32) int32 {
 	}
 	b.openPrev[r] = before
 	return before
-}
-
-// maxAlike is how many numbers the encoder of .NET 10 leaves out.
-const maxAlike = 255
-
-// ends returns which of the open rows of the id and identity of row r ends: the one inside which an
-// activity has ended that its payload told. It reports whether that is a guess.
-func (b *Builder) ends(r int32) (i int32, guess bool) {
-	i = r
-	found := 0
-	for n := 0; r >= 0 && n < maxAlike; n++ {
-		if b.ending[r] {
-			i = r
-			found++
-		}
-		r = b.openBefore(r)
-	}
-	return i, found != 1
 }
 
 // pop has the open row before row i, which has ended, found in its place.
