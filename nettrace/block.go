@@ -469,8 +469,8 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 		}
 		return
 	}
-	if r.seqEpoch > 1 && first == 1 && r.stacks.run > 0 {
-		// After damage: ids that start again mean that a sequence point was lost.
+	if r.seqEpoch > firstEpoch && r.stacks.run > 0 && (first == 1 || r.otherStack(first, c)) {
+		// After damage: ids that start again, or stand for others, mean that a sequence point was lost.
 		r.stacks.restart()
 	}
 	data = r.newBuffer(data)
@@ -516,6 +516,12 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 	if s.share {
 		r.keepBuffer(data)
 	}
+}
+
+// otherStack reports whether a known id stands for another stack than the one at the cursor.
+func (r *Reader) otherStack(id uint32, c Cursor) bool {
+	n, stack := r.stacks.find(id), c.Bytes(int(c.U32()))
+	return n != 0 && c.err == nil && !bytes.Equal(r.stacks.bytes(n), stack)
 }
 
 // goesOn reports whether the block of stacks behind the one whose contents end at an offset begins

@@ -245,8 +245,8 @@ func (r *Reader) unlose(l *Loss, n uint32) uint32 {
 
 // came takes an event that comes late out of the loss that told it.
 func (r *Reader) came(thread uint64, loss int) {
-	if loss == 0 || r.lossesHeld && !r.effort(len(r.losses)) {
-		return
+	if loss == 0 || loss > len(r.losses) || r.losses[loss-1].CaptureThreadID != thread || r.lossesHeld && !r.effort(len(r.losses)) {
+		return // no loss, or one that was taken back
 	}
 	r.changeLosses()
 	if r.unlose(&r.losses[loss-1], 1) > 0 {

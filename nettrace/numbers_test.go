@@ -105,3 +105,19 @@ func TestGaps(t *testing.T) {
 		require.Empty(t, s.gaps)
 	}
 }
+
+// Behind damage, ids that stand for other stacks than before are those of another region: a sequence point
+// was lost, and events that refer to the rest have no stacks.
+func TestStacksOfAnotherRegion(t *testing.T) {
+	data := unhex(t, knownV4)
+	spans, _ := blocksOf(t, data) // definitions, stacks, events, sequence point
+	for _, other := range []uint64{0x1010, 0x3030} {
+		file := slices.Concat(data[:spans[0][1]], bytes.Repeat([]byte{0xee}, 36), data[spans[1][0]:spans[1][1]])
+		stack := le64(le64(le32(le32(le32(nil, 2), 1), 16), other), 0x2020)
+		file = append(objectV4(file, "StackBlock", stack), data[spans[2][0]:]...)
+		events, r, err := read(t, file)
+		require.ErrorIs(t, err, ErrDamaged)
+		require.Len(t, events, 2)
+		assert.Equal(t, other == 0x3030, r.Stats().UnknownStacks == 1, "%x", other) // the second event has stack 1
+	}
+}
