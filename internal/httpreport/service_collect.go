@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/interval"
@@ -243,18 +244,25 @@ func (c *ServiceCollector) contention(l *runtimeevents.Contention) {
 	x.last = max(x.last, to)
 }
 
+// sliceOf is how long a slice of so long a time is: at most 31 are in it, and a clock can be read by them.
+func sliceOf(span int64) int64 {
+	for _, s := range [...]time.Duration{1, 2, 5, 10, 20, 60, 2 * 60, 5 * 60, 10 * 60, 20 * 60, 3600, 2 * 3600, 6 * 3600, 12 * 3600} {
+		if width := int64(s * time.Second); span/width <= 30 {
+			return width
+		}
+	}
+	width := int64(24 * time.Hour)
+	for span/width > 30 {
+		width *= 2
+	}
+	return width
+}
+
 // Span sets how long the trace is, before the first request.
 func (c *ServiceCollector) Span(end int64) {
 	c.end = max(c.end, end)
-	width := int64(1e9)
 	from, to := c.In.Resolve(c.end)
-	for (to-from)/width > 30 {
-		if s := strconv.FormatInt(width, 10); s[0] == '2' {
-			width = width / 2 * 5
-		} else {
-			width *= 2
-		}
-	}
+	width := sliceOf(to - from)
 	c.client.width, c.server.width = width, width
 	c.client.keep(c.Spool)
 	c.server.keep(c.Spool)

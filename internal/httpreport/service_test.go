@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -109,6 +111,17 @@ func TestWritersKeepHostileNames(t *testing.T) {
 	assert.Regexp(t, `\n- all of them: [^\n]*\n\n\| route \|`, md.String(), "GitHub takes a table behind a line of a list for more text of it")
 	assert.NotContains(t, page.String(), "<script>")
 	assert.NotContains(t, page.String(), "<b>")
+}
+
+// Slices are as long as what a clock shows: a day is told by hours, not by 5,000 s.
+func TestSlicesOfTime(t *testing.T) {
+	for span, want := range map[time.Duration]time.Duration{
+		0: time.Second, 30 * time.Second: time.Second, 31 * time.Second: 2 * time.Second, 11 * time.Minute: time.Minute,
+		24 * time.Hour: time.Hour, 31 * 24 * time.Hour: 2 * 24 * time.Hour,
+	} {
+		assert.Equal(t, want, time.Duration(sliceOf(int64(span))), span)
+	}
+	assert.Positive(t, sliceOf(math.MaxInt64))
 }
 
 // At once are as many as there are in a slice of time, also those that began before it; the last
