@@ -460,9 +460,25 @@ func (r *runner) giveUp(it *item, deaths int) {
 	it.close()
 }
 
+// passOver records that the members of an archive come that earlier runs were through with, and where that ends:
+// a run that dies in between, since it is killed again and again, did not die of the archive.
+func (r *runner) passOver(ctx context.Context, it *item) {
+	e, far, old := it.entry, r.journal.far[it.entry.Out], r.journal.done[it.out]
+	switch {
+	case !e.passed && it.seq < far && r.Resume && old != nil && old.Options == r.options:
+		r.log(ctx, fact{Pass: e.Out})
+	case e.passed && it.seq >= far:
+		r.log(ctx, fact{Begin: e.Out})
+	default:
+		return
+	}
+	e.passed = !e.passed
+}
+
 // take hands an item to the workers once there is memory for it.
 func (r *runner) take(ctx context.Context, queue chan<- ticket, it *item, alone bool) bool {
 	it.closers = append([]func(){it.entry.left.use()}, it.closers...)
+	r.passOver(ctx, it)
 	if it.skip != "" || it.err != nil || it.old != nil {
 		r.leave(it)
 		it.close()
@@ -538,7 +554,7 @@ func (r *runner) add(it *item, res *Result, f *fact) {
 // log adds to the journal what can do without: the outputs stand, and a resumed run will
 // only make them once more.
 func (r *runner) log(ctx context.Context, f fact) {
-	if err := r.sink.log(ctx, false, f); err != nil {
+	if err := r.sink.log(ctx, f.Begin != "", f); err != nil && !errors.Is(err, errStopped) {
 		r.mu.Lock()
 		r.logErr = cmp.Or(r.logErr, err) // the disk is as full for each trace that follows
 		r.mu.Unlock()
@@ -763,7 +779,7 @@ func (r *runner) skipped(rec *record, res *Result, why string) *record {
 func (r *runner) begin(ctx context.Context, it *item, there bool) error {
 	f := fact{Begin: it.out, There: there}
 	if it.out != it.entry.Out {
-		f.In = it.entry.Out
+		f.In, f.At = it.entry.Out, it.seq
 	}
 	switch {
 	case r.sink.eager():

@@ -1089,35 +1089,73 @@ func TestJournalOutlivesATornLine(t *testing.T) {
 	}
 }
 
-// An archive is given up for what kills runs between its members, and not where each run got further in it.
+// An archive is given up for what kills runs between its members, and not where each run got further in it, or
+// died on the way to what is not done.
 func TestArchiveThatGetsOnIsNotGivenUp(t *testing.T) {
-	in, out := t.TempDir(), t.TempDir()
-	members := []member{{name: "a.json", content: trace("a")}, {name: "b.json", content: trace("b")}, {name: "c.json", content: trace("c")}, {name: "d.json", content: trace("d")}}
+	in := t.TempDir()
+	var members []member
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		members = append(members, member{name: name + ".json", content: trace(name)})
+	}
 	put(t, in, map[string]string{"x.tar": string(tarball(t, members...))})
-	c := Config{Paths: []string{in}, Out: out, Resume: true}
-	run(t, Config{Paths: []string{in}, Out: out, Jobs: 1})
-	p := filepath.Join(out, stateDir, "journal.ndjson")
-	whole, err := os.ReadFile(p)
+	p := func(out string) string { return filepath.Join(out, stateDir, "journal.ndjson") }
+	clean := t.TempDir()
+	run(t, Config{Paths: []string{in}, Out: clean, Jobs: 1})
+	whole, err := os.ReadFile(p(clean))
 	require.NoError(t, err)
-	j := newJournal()
-	require.NoError(t, j.load(bytes.NewReader(whole)))
-	died := func(done ...string) (b []byte) { // a run that died between the members
-		facts := []fact{{}, {Begin: "x.tar"}}
-		for _, name := range done {
-			facts = append(facts, fact{Begin: name, In: "x.tar"}, fact{Done: j.done[name]})
-		}
-		b, err := lines(facts...)
+	all := newJournal()
+	require.NoError(t, all.load(bytes.NewReader(whole)))
+	died := func(facts ...fact) []byte { // a run that died between the members
+		b, err := lines(append([]fact{{}, {Begin: "x.tar"}}, facts...)...)
 		require.NoError(t, err)
 		return b
 	}
-	got := slices.Concat(died("x.tar/a.json"), died("x.tar/b.json"), died("x.tar/c.json"))
-	require.NoError(t, os.WriteFile(p, got, 0o666))
-	r := run(t, c)
-	assert.Equal(t, 4, r.Totals.OK)
-
-	require.NoError(t, os.WriteFile(p, slices.Concat(got, died(), died()), 0o666))
-	r = run(t, c)
-	assert.Equal(t, 1, r.Totals.Quarantined, "three at one place")
+	does := func(at int) []byte {
+		name := "x.tar/" + members[at].name
+		return died(fact{Begin: name, In: "x.tar", At: at}, fact{Done: all.done[name]})
+	}
+	getsOn := slices.Concat(does(0), does(1), does(2))
+	there, passed := fact{Begin: "x.tar"}, fact{Pass: "x.tar"}
+	for _, c := range []struct {
+		name    string
+		journal []byte
+		givenUp int
+	}{
+		{"each gets further", getsOn, 0},
+		{"three at one place", slices.Concat(getsOn, died(passed, there), died(passed, there)), 1},
+		{"on the way", slices.Concat(getsOn, died(passed), died(passed), died(passed)), 0},
+		{"where it is opened", slices.Concat(died(), died(), died()), 1},
+	} {
+		for _, compact := range []bool{false, true} {
+			journal := c.journal
+			if compact {
+				j := newJournal()
+				require.NoError(t, j.load(bytes.NewReader(journal)))
+				j.end()
+				var err error
+				journal, err = j.short()
+				require.NoError(t, err)
+			}
+			out := t.TempDir()
+			put(t, out, map[string]string{filepath.Join(stateDir, "journal.ndjson"): string(journal)})
+			for name, content := range tree(t, clean) {
+				if strings.HasPrefix(name, "x.tar/") && c.givenUp == 0 {
+					put(t, out, map[string]string{name: content})
+				}
+			}
+			r := run(t, Config{Paths: []string{in}, Out: out, Resume: true, Jobs: 1})
+			assert.Equal(t, c.givenUp, r.Totals.Quarantined, c.name)
+			if c.givenUp > 0 {
+				continue
+			}
+			assert.Equal(t, 5, r.Totals.OK, c.name)
+			// What died at the last place that was reached is told apart from what died before it.
+			got, err := os.ReadFile(p(out))
+			require.NoError(t, err)
+			_, last, _ := strings.Cut(string(got), `{"pass":"x.tar"`)
+			assert.Contains(t, last, `{"begin":"x.tar","sum"`, c.name)
+		}
+	}
 }
 
 // What a journal lacks, since the machine went down before it was on the disk, is made again and

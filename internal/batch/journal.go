@@ -21,6 +21,8 @@ type fact struct {
 	// are: it stands in the journal before anything is done about it.
 	Begin string `json:"begin,omitempty"`
 	In    string `json:"in,omitempty"` // the archive, of a member that begins
+	// At is the place of a member that begins in its archive; of an archive, that of the furthest one that began.
+	At int `json:"at,omitempty"`
 	// There says that the output is there, and may be somebody else's until it is done.
 	There bool `json:"there,omitempty"`
 	// In a compacted journal: how often it was at work when a run died, and how often that was
@@ -29,6 +31,8 @@ type fact struct {
 	Within int `json:"within,omitempty"`
 	// Done is what was made.
 	Done *record `json:"done,omitempty"`
+	// Pass is an archive that opened, and whose members come that are done: what dies now does not die of it.
+	Pass string `json:"pass,omitempty"`
 	// End is what was begun and left nothing to keep: it failed, or was an archive.
 	End string `json:"end,omitempty"`
 	// Stop says that the run ended by itself: what was at work did not kill it.
@@ -73,13 +77,14 @@ type journal struct {
 	tries map[string]int
 	// inside tells how many of an archive's were with a member of it at work.
 	inside map[string]int
+	far    map[string]int // of an archive, the furthest place where a member of it was at work
 
 	open  map[string]string // what the run that is read began and did not finish, and its archive
 	lines int
 }
 
 func newJournal() *journal {
-	return &journal{done: map[string]*record{}, begun: map[string]bool{}, tries: map[string]int{}, inside: map[string]int{}, open: map[string]string{}}
+	return &journal{done: map[string]*record{}, begun: map[string]bool{}, tries: map[string]int{}, inside: map[string]int{}, far: map[string]int{}, open: map[string]string{}}
 }
 
 // load adds the lines of r, which are the next ones of the same journal. Lines that are not
@@ -109,6 +114,9 @@ func (j *journal) end() {
 		if archive != "" && !in[archive] {
 			in[archive] = true
 			j.inside[archive]++
+			if _, blamed := j.open[archive]; !blamed { // it was passed over
+				j.tries[archive]++
+			}
 		}
 	}
 	clear(j.open)
@@ -120,10 +128,18 @@ func (j *journal) merge(o *journal) {
 	maps.Copy(j.begun, o.begun)
 	maps.Copy(j.tries, o.tries)
 	maps.Copy(j.inside, o.inside)
+	maps.Copy(j.far, o.far)
 }
 
 func (j *journal) add(f *fact) {
 	j.lines++
+	if at := cmp.Or(f.In, f.Begin); f.At > j.far[at] {
+		j.far[at] = f.At
+		// Runs that died between members of an archive did not die at one place of it if one gets further.
+		if n := j.inside[at] + 1; f.In != "" && j.tries[at] > n {
+			j.tries[at] = n
+		}
+	}
 	switch d := f.Done; {
 	case f.Times > 0:
 		j.begun[f.Begin] = true
@@ -139,22 +155,28 @@ func (j *journal) add(f *fact) {
 	case d != nil && d.Out != "" && d.Trace != nil:
 		j.begun[d.Out] = true
 		j.done[d.Out] = d
-		// Runs that died between members of an archive did not die at one place of it if more of it was done since.
-		if archive := j.open[d.Out]; archive != "" {
-			j.tries[archive] = min(j.tries[archive], j.inside[archive]+1)
-		}
 		j.finish(d.Out)
 	case f.End != "":
 		j.finish(f.End)
+	case f.Pass != "":
+		j.acquit(f.Pass)
 	case f.Stop:
 		for out := range j.open {
-			if j.tries[out]--; j.tries[out] <= 0 {
-				delete(j.tries, out)
-			}
+			j.acquit(out)
 		}
-		clear(j.open)
 	default:
 		j.end()
+	}
+}
+
+// acquit takes back that a run began with out, if it did.
+func (j *journal) acquit(out string) {
+	if _, begun := j.open[out]; !begun {
+		return
+	}
+	delete(j.open, out)
+	if j.tries[out]--; j.tries[out] <= 0 {
+		delete(j.tries, out)
 	}
 }
 
@@ -178,9 +200,9 @@ func (j *journal) short() (all []byte, err error) {
 		n := j.tries[out]
 		switch {
 		case n > 0:
-			say(fact{Begin: out, Times: n, Within: j.inside[out]})
+			say(fact{Begin: out, Times: n, Within: j.inside[out], At: j.far[out]})
 		case j.done[out] == nil: // that it is ours
-			say(fact{Begin: out})
+			say(fact{Begin: out, At: j.far[out]})
 			say(fact{End: out})
 		}
 	}

@@ -60,6 +60,7 @@ type entry struct {
 	left    *shared // who still works on it
 	archive *record // nil: it is none
 	undone  bool    // a member of it failed
+	passed  bool    // see passOver
 }
 
 // outcome is what the journal is to know of an archive whose members all came to an end.
