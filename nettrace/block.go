@@ -469,7 +469,7 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 		}
 		return
 	}
-	if r.seqEpoch > firstEpoch && r.stacks.run > 0 && (first == 1 || r.otherStack(first, c)) {
+	if r.seqEpoch > firstEpoch && r.stacks.run > 0 && (first == 1 || r.otherStack(first, data[8:])) {
 		// After damage: ids that start again, or stand for others, mean that a sequence point was lost.
 		r.stacks.restart()
 	}
@@ -518,10 +518,14 @@ func (r *Reader) stackBlock(data []byte, at int64, whole bool) {
 	}
 }
 
-// otherStack reports whether a known id stands for another stack than the one at the cursor.
-func (r *Reader) otherStack(id uint32, c Cursor) bool {
-	n, stack := r.stacks.find(id), c.Bytes(int(c.U32()))
-	return n != 0 && c.err == nil && !bytes.Equal(r.stacks.bytes(n), stack)
+// otherStack reports whether a known id stands for another stack than the one that b begins with.
+func (r *Reader) otherStack(id uint32, b []byte) bool {
+	n := r.stacks.find(id)
+	if size, ok := u32At(b, 0); n > 0 && ok {
+		known := r.stacks.bytes(n)
+		return int(size) != len(known) || !bytes.HasPrefix(b[4:], known)
+	}
+	return false
 }
 
 // goesOn reports whether the block of stacks behind the one whose contents end at an offset begins

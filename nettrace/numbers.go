@@ -3,7 +3,6 @@ package nettrace
 import (
 	"fmt"
 	"slices"
-	"sort"
 )
 
 // The numbers of events. Each capture thread numbers its events, those that the recorder could not
@@ -51,7 +50,7 @@ func (s *numbering) skip(n uint32, loss int) {
 	s.change()
 	if len(s.gaps) == maxGaps {
 		s.gaps[1].first = s.gaps[0].first
-		s.gaps = slices.Delete(s.gaps, 0, 1)
+		s.gaps = append(s.gaps[:0], s.gaps[1:]...)
 	}
 	s.gaps = append(s.gaps, gap{s.last + 1, s.last + 1 + n, loss})
 }
@@ -59,7 +58,7 @@ func (s *numbering) skip(n uint32, loss int) {
 // change makes gaps what may be changed.
 func (s *numbering) change() {
 	if !s.own {
-		s.gaps, s.own = slices.Clone(s.gaps), true
+		s.gaps, s.own = append([]gap(nil), s.gaps...), true
 	}
 }
 
@@ -73,23 +72,29 @@ func (s *numbering) unknown(seq uint32) {
 
 // take takes a number out of the gaps, and reports whether one had it.
 func (s *numbering) take(seq uint32) (loss int, ok bool) {
-	i := sort.Search(len(s.gaps), func(i int) bool { return s.last-s.gaps[i].first < s.last-seq }) - 1
+	i := len(s.gaps) - 1
+	for i >= 0 && s.last-s.gaps[i].first < s.last-seq {
+		i--
+	}
 	if i < 0 || s.last-(s.gaps[i].end-1) > s.last-seq {
 		return 0, false
 	}
 	s.change()
 	g := &s.gaps[i]
+	end := g.end
 	switch loss = g.loss; {
-	case g.first+1 == g.end:
-		s.gaps = slices.Delete(s.gaps, i, i+1)
 	case seq == g.first:
 		g.first++
-	case seq+1 == g.end:
-		g.end--
-	case len(s.gaps) < maxGaps:
-		rest := gap{seq + 1, g.end, loss}
+	case seq+1 == end || len(s.gaps) < maxGaps:
 		g.end = seq
-		s.gaps = slices.Insert(s.gaps, i+1, rest)
+	}
+	if g.first == g.end {
+		copy(s.gaps[i:], s.gaps[i+1:])
+		s.gaps = s.gaps[:len(s.gaps)-1]
+	} else if g.end == seq && end != seq+1 { // behind it the gap goes on
+		s.gaps = append(s.gaps, gap{})
+		copy(s.gaps[i+2:], s.gaps[i+1:])
+		s.gaps[i+1] = gap{seq + 1, end, loss}
 	}
 	return loss, true
 }
@@ -249,9 +254,7 @@ func (r *Reader) came(thread uint64, loss int) {
 		return // no loss, or one that was taken back
 	}
 	r.changeLosses()
-	if r.unlose(&r.losses[loss-1], 1) > 0 {
-		r.cameOf[thread]++
-	}
+	r.unlose(&r.losses[loss-1], 1)
 }
 
 // lostFirst notes the gaps in front of threads that are new in a block. The runtime numbers the
@@ -324,12 +327,6 @@ func (r *Reader) outOfPlace(blk *block) {
 			r.stats.UnknownStacks++
 		}
 	}
-	for thread, n := range r.cameOf {
-		if r.effort(r.queue.bytes / rowSize) {
-			r.queue.found(thread, n)
-		}
-	}
-	clear(r.cameOf)
 	r.told(r.late.at, "EventBlock", fmt.Errorf("%w: blocks stand out of their order: what was missing before is here, %s", ErrDamaged, events(r.late.events)), 0)
 }
 

@@ -91,18 +91,17 @@ type Reader struct {
 	internN uint32             // the last number given
 
 	seq        map[uint64]*sequence
-	run        uint32            // counts attempts to decode a run of events
-	ran        []*sequence       // those that the last of them has changed
-	doubled    odd               // events of the block being decoded that came before
-	late       odd               // events of it that were missing before
-	early      odd               // threads that were behind a sequence point in front of it
-	cameOf     map[uint64]uint32 // events of late, by their threads, that were told as lost
-	lossesHeld bool              // others have losses as they are
-	pointTime  int64             // of the last sequence point
-	efforts    int64             // see effort
-	values     []Value           // scratch of fits
-	firsts     bool              // the block being decoded has a thread that begins with a number above 1
-	seqEpoch   uint32            // sequences of another epoch are not compared: something is missing between
+	run        uint32      // counts attempts to decode a run of events
+	ran        []*sequence // those that the last of them has changed
+	doubled    odd         // events of the block being decoded that came before
+	late       odd         // events of it that were missing before
+	early      odd         // threads that were behind a sequence point in front of it
+	lossesHeld bool        // others have losses as they are
+	pointTime  int64       // of the last sequence point
+	efforts    int64       // see effort
+	values     []Value     // scratch of fits
+	firsts     bool        // the block being decoded has a thread that begins with a number above 1
+	seqEpoch   uint32      // sequences of another epoch are not compared: something is missing between
 
 	queue    queue
 	carries  bool     // blocks of unknown kinds are for a Copier
@@ -162,7 +161,7 @@ func NewReader(r io.Reader, opts *Options) (*Reader, error) {
 		rd.opts.MaxBuffered = defaultMaxBuffered
 	}
 	rd.queue.watermark = math.MinInt64
-	rd.seq, rd.cameOf, rd.pointTime = map[uint64]*sequence{}, map[uint64]uint32{}, math.MinInt64
+	rd.seq, rd.pointTime = map[uint64]*sequence{}, math.MinInt64
 	rd.stale, rd.holds, rd.labelled.keep = true, rd.opts.Hold, rd.opts.Hold > 0
 	if err := rd.readPrologue(); err != nil {
 		return nil, err

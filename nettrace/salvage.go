@@ -48,7 +48,6 @@ func (r *Reader) checkpoint(blk *block) checkpoint {
 func (r *Reader) undo(blk *block, p checkpoint) {
 	blk.rows, blk.ids, blk.threads, r.losses = blk.rows[:p.rows], blk.ids[:p.ids], blk.threads[:p.threads], p.losses
 	r.doubled, r.late = p.doubled, p.late
-	clear(r.cameOf)
 	for _, m := range r.meta.all[p.metas:] {
 		delete(r.meta.lost, m.ID)
 	}
