@@ -123,8 +123,17 @@ func FuzzHeaders(f *testing.F) {
 		require.LessOrEqual(t, end, len(b))
 		c := Cursor{b: b}
 		var s headerState
+		left := r.doubled.events
+		again := func() { // an event that came before has no row
+			require.NoError(t, s.next(&c, v6))
+			c.Skip(int(s.size))
+			left--
+		}
 		for i := range blk.rows {
 			row := &blk.rows[i]
+			for left > 0 && c.Pos() < int(row.at()) {
+				again()
+			}
 			require.Equal(t, int(row.at()), c.Pos())
 			require.NoError(t, s.next(&c, v6))
 			require.Equal(t, int(row.payload), c.Pos())
@@ -144,6 +153,9 @@ func FuzzHeaders(f *testing.F) {
 			}
 			c.Skip(int(row.size))
 			require.NoError(t, c.Err())
+		}
+		for left > 0 {
+			again()
 		}
 		if err != nil && err != errZeros {
 			bad := s.next(&c, v6) != nil
