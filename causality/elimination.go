@@ -112,7 +112,7 @@ func (k *kind) stop(a *Activity) {
 		k.more--
 	}
 	k.longest = max(k.longest, a.Stop-a.Start)
-	if n := len(k.ended); n > 16 && k.ended[n/2].Stop < a.Stop-recent {
+	if n := len(k.ended); n == 4*maxEnded || n > 16 && k.ended[n/2].Stop < a.Stop-recent { // among looks at no more
 		for _, old := range k.ended[:n/2] {
 			old.ran = nil
 		}

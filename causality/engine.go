@@ -230,7 +230,7 @@ const (
 func NewEngine(o *Options) *Engine {
 	return &Engine{
 		o:       *o,
-		acts:    activities{keep: horizon},
+		acts:    newActivities(horizon),
 		threads: map[threadKey]*thread{},
 		tasks:   [2]map[taskKey]*flow{{}, {}},
 		queued:  map[taskKey]queued{},

@@ -1000,7 +1000,7 @@ func TestLogJoinsSamplesThatAreAlike(t *testing.T) {
 }
 
 func TestAnIDThatComesAgainIsTheNewActivity(t *testing.T) {
-	as := activities{keep: horizon}
+	as := newActivities(horizon)
 	start := func(id byte, name string, at int64) *Activity {
 		e := &Event{Kind: Start, Process: 1, ID: activity.ID{id}, Name: name, Time: at}
 		return as.start(e, as.begins(e), nil)
@@ -1018,6 +1018,44 @@ func TestAnIDThatComesAgainIsTheNewActivity(t *testing.T) {
 	as.forget(7)
 	as.forget(8)
 	assert.NotSame(t, again, as.find(1, old.ID), "forgotten, however lately it was found")
+}
+
+// A program may start 500,000 activities a second: what is known of those that ended does not grow with it.
+func TestOfVeryManyActivitiesThoseStoppedAreForgottenEarlier(t *testing.T) {
+	as := newActivities(horizon)
+	start := func(i uint32, at int64) *Activity {
+		e := &Event{Kind: Start, Process: 1, Time: at}
+		binary.LittleEndian.PutUint32(e.ID[:], i+1)
+		return as.start(e, as.begins(e), nil)
+	}
+	const n = 5 * manyActivities
+	var kept, forgotten int
+	opened := make([]*Activity, 0, n/2)
+	for i := range uint32(n) {
+		since := as.since
+		a := start(i, int64(i)*10)
+		if i%2 == 0 {
+			opened = append(opened, a)
+		} else {
+			a.stop(int64(i)*10 + 5)
+		}
+		if as.since != since {
+			forgotten++
+		}
+	}
+	for i := range uint32(n) {
+		var id activity.ID
+		binary.LittleEndian.PutUint32(id[:], i+1)
+		a := as.known(1, &id)
+		if i%2 == 0 {
+			require.Same(t, opened[i/2], a, "an open one is known")
+		} else if a != nil {
+			kept++
+		}
+	}
+	assert.Equal(t, 3, forgotten, "not at each start, though most are open")
+	assert.Less(t, kept, n/2-manyActivities/4)
+	assert.NotNil(t, as.known(1, &as.met[0].ID))
 }
 
 // Between two events a thread ran or stood: without samples that is not known, but for a moment.
