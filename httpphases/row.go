@@ -556,11 +556,6 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 	}
 	q := &Connection{ID: x.connID, HasID: x.hasConn}
 	first := w.first(x)
-	waited := false
-	for _, v := range h.queues {
-		waited = waited || v.end <= x.headers.start && (k == 0 || v.start >= h.ex[k-1].headers.start)
-	}
-	own := x.attempt != nil && x.attempt.owner == w.r && x.attempt.began >= h.start
 	if c != nil {
 		q.Remote, q.Port, q.Proxy = c.remote, c.peerPort, c.proxy
 		switch {
@@ -574,6 +569,19 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 			q.TLS = tlsText(c.tls)
 		}
 	}
+	waited := false
+	for _, v := range h.queues {
+		waited = waited || v.end <= x.headers.start && (k == 0 || v.start >= h.ex[k-1].headers.start)
+	}
+	w.classify(q, h, x, first, waited)
+	return q
+}
+
+// classify tells whether the connection of x is new, and whose it was before; waited is whether the request
+// was in the queue for it.
+func (w *rowWriter) classify(q *Connection, h *hop, x *exchange, first, waited bool) {
+	c := x.conn
+	own := x.attempt != nil && x.attempt.owner == w.r && x.attempt.began >= h.start
 	q.NewTold = true
 	switch {
 	case first && own:
@@ -603,7 +611,6 @@ func (w *rowWriter) connection(h *hop, k int) *Connection {
 		// Another exchange has used it: it is not new, whatever was lost.
 		q.New, q.NewTold = false, true
 	}
-	return q
 }
 
 // body adds the phase of the response content.

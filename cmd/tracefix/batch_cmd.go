@@ -134,58 +134,9 @@ func planned(ctx context.Context, args []string) ([]string, *batch.Manifest) {
 // Run works on all traces.
 func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams, piece *batch.Manifest) error {
 	beInNoHurry(ctx, batchPatience)
-	if err := folder("-o", c.Out); err != nil {
-		return err
-	}
-	if err := noneThere(c.Paths); err != nil {
-		return err
-	}
-	row, job := command.Lookup(c.Do), c.Job[0].(command.Job)
-	if err := batch.Check(row, job, c.Format); err != nil {
-		return usage(err)
-	}
-	gates, err := parseGates(c.FailOn, c.Do)
+	b, err := c.config(std, piece)
 	if err != nil {
 		return err
-	}
-	h, isHTTP := job.(*command.HTTP)
-	for _, g := range gates {
-		if g.NeedsSummary() && !(isHTTP && h.Summarizes(c.Format)) {
-			return usage(fmt.Errorf("--fail-on %q: is known with --summary", g.Text))
-		}
-	}
-	if err := batch.CheckPack(c.Archive); err != nil {
-		return usage(err)
-	}
-	if c.Jobs < 0 {
-		return usage(fmt.Errorf("--jobs %d: must not be negative", c.Jobs))
-	}
-	if c.Attempts < batch.LeastAttempts {
-		return usage(fmt.Errorf("--attempts %d: must be at least %d, so that no trace pays for another one that was at work beside it", c.Attempts, batch.LeastAttempts))
-	}
-	options, err := json.Marshal(job) // %v would print where the flags of passes lie
-	if err != nil {
-		return usage(err)
-	}
-	b := batch.Config{
-		Attempts: c.Attempts,
-		Paths:    c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%s strict=%v", options, c.Strict),
-		Version: version(), Work: batch.WorkOf(row, job, command.Options{Strict: c.Strict, Version: version(), Measure: true}), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
-		Gates: gates, Stdin: std.in, OpenURL: openURL, Progress: &batch.Progress{},
-	}
-	for _, f := range []string{c.Archive, c.Report, c.JUnit, c.Markdown, c.HTML} {
-		if f != "" && f != "-" && !batch.IsURL(f) {
-			b.Ignore = append(b.Ignore, f)
-		}
-	}
-	if b.MaxMemory, err = parseSize("--max-memory", c.MaxMemory); err != nil {
-		return err
-	}
-	if b.MaxSize, err = parseSize("--max-size", c.MaxSize); err != nil {
-		return err
-	}
-	if err := c.part(&b, piece); err != nil {
-		return usage(err)
 	}
 	again := c.Force || c.Resume
 	if err := c.BatchReportFlags.check(again, c.Archive, c.Paths); err != nil {
@@ -223,6 +174,73 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams, piece *
 		return nil
 	}
 	return err
+}
+
+// config checks the flags, and returns the work that they ask for.
+func (c *BatchTracesCmd) config(std streams, piece *batch.Manifest) (b batch.Config, err error) {
+	if err := folder("-o", c.Out); err != nil {
+		return b, err
+	}
+	if err := noneThere(c.Paths); err != nil {
+		return b, err
+	}
+	row, job := command.Lookup(c.Do), c.Job[0].(command.Job)
+	if err := batch.Check(row, job, c.Format); err != nil {
+		return b, usage(err)
+	}
+	gates, err := c.gates(job)
+	if err != nil {
+		return b, err
+	}
+	if err := batch.CheckPack(c.Archive); err != nil {
+		return b, usage(err)
+	}
+	if c.Jobs < 0 {
+		return b, usage(fmt.Errorf("--jobs %d: must not be negative", c.Jobs))
+	}
+	if c.Attempts < batch.LeastAttempts {
+		return b, usage(fmt.Errorf("--attempts %d: must be at least %d, so that no trace pays for another one that was at work beside it", c.Attempts, batch.LeastAttempts))
+	}
+	options, err := json.Marshal(job) // %v would print where the flags of passes lie
+	if err != nil {
+		return b, usage(err)
+	}
+	b = batch.Config{
+		Attempts: c.Attempts,
+		Paths:    c.Paths, Out: c.Out, Do: c.Do, Format: c.Format, Options: fmt.Sprintf("%s strict=%v", options, c.Strict),
+		Version: version(), Work: batch.WorkOf(row, job, command.Options{Strict: c.Strict, Version: version(), Measure: true}), Jobs: c.Jobs, Resume: c.Resume, Force: c.Force,
+		Gates: gates, Stdin: std.in, OpenURL: openURL, Progress: &batch.Progress{},
+	}
+	for _, f := range []string{c.Archive, c.Report, c.JUnit, c.Markdown, c.HTML} {
+		if f != "" && f != "-" && !batch.IsURL(f) {
+			b.Ignore = append(b.Ignore, f)
+		}
+	}
+	if b.MaxMemory, err = parseSize("--max-memory", c.MaxMemory); err != nil {
+		return b, err
+	}
+	if b.MaxSize, err = parseSize("--max-size", c.MaxSize); err != nil {
+		return b, err
+	}
+	if err := c.part(&b, piece); err != nil {
+		return b, usage(err)
+	}
+	return b, nil
+}
+
+// gates returns those of --fail-on, which a job must be able to judge.
+func (c *BatchTracesCmd) gates(job command.Job) ([]batch.Gate, error) {
+	gates, err := parseGates(c.FailOn, c.Do)
+	if err != nil {
+		return nil, err
+	}
+	h, isHTTP := job.(*command.HTTP)
+	for _, g := range gates {
+		if g.NeedsSummary() && !(isHTTP && h.Summarizes(c.Format)) {
+			return nil, usage(fmt.Errorf("--fail-on %q: is known with --summary", g.Text))
+		}
+	}
+	return gates, nil
 }
 
 // part says which part of the work is to be done. A piece whose plan was read already is not read again.

@@ -211,13 +211,23 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 	if err := describeWeights(p, c, rep); err != nil {
 		return nil, err
 	}
-	cpu = cpu && c.time()
+	if err := c.tell(p, in, cpu && c.time(), sampled, rep); err != nil {
+		return nil, err
+	}
+	p.DropEvidence()
+	count(p, rep)
+	return p, nil
+}
+
+// tell describes what is left of p and says what is not there of what was asked for; it is an error if that is
+// all. cpu is whether samples were asked for, sampled whether there were any.
+func (c *Config) tell(p *profile.Profile, in *input.File, cpu, sampled bool, rep *report.Trace) error {
 	found := hold(p, c)
 	if len(p.Weights) > 0 {
 		found["weights"] = true
 	}
 	if err := p.Err(); err != nil {
-		return nil, err
+		return err
 	}
 	if cpu {
 		c.describe(p, rep)
@@ -234,7 +244,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 			d := rep.Damage[0]
 			damage = fmt.Sprintf("; the file is damaged: offset %d: %s: %s", d.Offset, d.Where, d.What)
 		}
-		return nil, fmt.Errorf("%s: %w: %s%s", in.Name, ErrNothing, c.nothing(in.Kind, p, sampled, c.Tracks), damage)
+		return fmt.Errorf("%s: %w: %s%s", in.Name, ErrNothing, c.nothing(in.Kind, p, sampled, c.Tracks), damage)
 	}
 	if cpu {
 		if !found["cpu"] {
@@ -249,9 +259,7 @@ func readProfile(ctx context.Context, in *input.File, c *Config, rep *report.Tra
 			rep.Notes = append(rep.Notes, c.nothing(in.Kind, p, sampled, []string{w}))
 		}
 	}
-	p.DropEvidence()
-	count(p, rep)
-	return p, nil
+	return nil
 }
 
 // nothing says why there is nothing of groups of tracks in p, which had samples before they were
