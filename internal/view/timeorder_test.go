@@ -47,3 +47,21 @@ func TestTimeOrderFollowsInBrowser(t *testing.T) {
 	assert.True(t, off && on)
 	assert.NotContains(t, text(t, b, "rules"), "not in time order")
 }
+
+func TestAxisOfAnyLength(t *testing.T) {
+	b := tracetest.NewBrowser(t, 1400, 900)
+	b.Open(pageFor(t, threadsOf(1)), drawn)
+	for _, c := range []struct{ from, to, want string }{
+		{"0", "3e3", "0.000 ms,0.001 ms,0.002 ms"},
+		{"0", "60e9", "0 s,20 s,40 s"},
+		{"600e9", "720e9", "10 min,11 min"},
+		{"0", "7200e9", "0 min,30 min,1 h,1 h 30"},
+		{"3600e9", "4500e9", "1 h,1 h 05,1 h 10"},
+		{"0", "86400e9", "0 min,6 h,12 h,18 h"},
+		{"0", "11*86400e9", "0 min,72 h,144 h,216 h"},
+	} {
+		var got string
+		b.Eval(`ticks(`+c.from+`, `+c.to+`, 440).map(t => t[1]).filter(t => t).join()`, &got)
+		assert.Equal(t, c.want, got, "%s to %s", c.from, c.to)
+	}
+}

@@ -135,11 +135,21 @@ function sized(canvas) {
 
 // ticks are the times that an axis names: pairs of a place and a text, which is empty where it does not fit.
 function ticks(from, to, w) {
-  const raw = Math.max((to - from) / Math.max(w / 110, 1), 1e-9), mag = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].map(k => k * mag).find(s => s >= raw) || raw, out = [];
+  const raw = Math.max((to - from) / Math.max(w / 110, 1), 1e-9), step = stepFrom(raw), out = [];
   for (let t = Math.ceil(from / step) * step; t < to && out.length < 200; t += step) { const x = Math.round((t - from) / (to - from) * w); out.push([x, x < w - 44 ? moment(t, step) : ""]); }
   return out;
 }
-function moment(t, step) { return step >= 1e9 ? (t / 1e9).toFixed(0) + " s" : step >= 1e7 ? (t / 1e9).toFixed(2) + " s" : step >= 1e6 ? (t / 1e6).toFixed(0) + " ms" : step >= 1e3 ? (t / 1e6).toFixed(3) + " ms" : (t / 1e3).toFixed(2) + " µs"; }
+// stepFrom returns the least round time from a time on: beyond 20 s rounds are those of a clock.
+function stepFrom(raw) {
+  if (raw > 864e11) return Math.ceil(raw / 864e11) * 864e11;
+  if (raw > 2e10) return [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440].map(m => m * 6e10).find(s => s >= raw);
+  const mag = 10 ** Math.floor(Math.log10(raw));
+  return [1, 2, 5, 10].map(k => k * mag).find(s => s >= raw) || raw;
+}
+function moment(t, step) {
+  if (step >= 6e10) { const m = Math.round(t / 6e10), h = Math.floor(m / 60); return h ? h + " h" + (m % 60 ? " " + String(m % 60).padStart(2, "0") : "") : m + " min"; }
+  return step >= 1e9 ? (t / 1e9).toFixed(0) + " s" : step >= 1e7 ? (t / 1e9).toFixed(2) + " s" : step >= 1e6 ? (t / 1e6).toFixed(0) + " ms" : step >= 1e3 ? (t / 1e6).toFixed(3) + " ms" : (t / 1e3).toFixed(2) + " µs";
+}
 
 // keepingFocus draws what is in hosts anew. Where the element that had the focus is gone, its like gets it: of the same
 // name and as far down; else what now stands in its place in the list, or the whole host.
