@@ -723,7 +723,7 @@ func (g *Engine) tell(t *thread, s *scope, a *Activity, e *Event) bool {
 		if related(f.activity, a) {
 			s.flow = is
 		} else {
-			g.doubt(t, f.activity)
+			g.doubt(t, f)
 			t.replace(s, is)
 		}
 	}
@@ -751,11 +751,13 @@ func (t *thread) replace(s *scope, is *flow) {
 // related reports whether one of two activities, or none, is below the other.
 func related(a, b *Activity) bool { return a.Below(b) && b != nil || b.Below(a) && a != nil }
 
-// doubt is called when the flow is another one than it seemed. Whose work was queued the thread
-// tells that queued it.
-func (g *Engine) doubt(t *thread, was *Activity) {
+// doubt is called when a flow is another one than it seemed. Whose work was queued the thread tells
+// that queued it. What is for nobody has flows of its own for each piece of work, and a thread that
+// has none is in none of these.
+func (g *Engine) doubt(t *thread, was *flow) {
 	for i := t.open(); i < len(t.pieces); i++ {
-		if p := &t.pieces[i]; p.state != Queued && p.flow.known && p.flow.activity == was {
+		p := &t.pieces[i]
+		if p.state != Queued && (p.flow == was || was.activity != nil && p.flow.known && p.flow.activity == was.activity) {
 			p.flow = g.flows.add(flow{born: p.from})
 		}
 	}

@@ -181,6 +181,24 @@ func TestAnEventWithoutAStackTellsWhereNoEventHasOne(t *testing.T) {
 }
 
 // Async methods whose state is an object, as all of a debug build, share the code that resumes them.
+func TestAThreadThatHadNoWorkWasForNobodyWhateverComes(t *testing.T) {
+	l := newLab(t)
+	l.add(Event{Kind: Start, ID: l.id(1), Name: "Connection", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
+	l.add(Event{Kind: Idle})
+	l.add(Event{Kind: Sample}, frameTop, framePark) // 3
+	l.add(Event{Kind: Sample}, frameTop, framePark) // 4
+	item := []stacks.FrameID{frameTop, frameDispatch, frameLibrary, frameStart, frameUser}
+	l.add(Event{Kind: Sample}, item...)                                                   // 5: for nobody, as it seems
+	l.add(Event{Kind: Start, ID: l.id(1, 2), Related: l.id(1), Name: "Request"}, item...) // 6: it was for the connection
+	l.add(Event{Kind: Idle})
+	l.g.Finish()
+	a, known, _ := l.workAt(4)
+	assert.True(t, known, "no work is that of the connection, and nothing else may be")
+	assert.Nil(t, a)
+	_, known, _ = l.workAt(5)
+	assert.False(t, known)
+}
+
 func TestAnotherAsyncMethodIsAnotherCallOfWhatResumesIt(t *testing.T) {
 	l := newLab(t)
 	item := []stacks.FrameID{frameTop, frameDispatch, frameRun}
