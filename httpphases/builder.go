@@ -1140,7 +1140,7 @@ func (b *Builder) headersStart(p *process, r *request, e *Event, ord uint32) {
 func sending(e *Event, ord uint32) exchange {
 	return exchange{
 		headers: interval{start: e.Time, end: never}, content: unseen, resp: unseen,
-		hasConn: e.HasConn, connID: e.Conn, length: -1, ord: [3]uint32{ord},
+		hasConn: e.HasConn, connID: e.Conn, length: -1, ord: [3]uint32{ord}, by: e.Thread,
 	}
 }
 

@@ -207,6 +207,7 @@ func TestHeadersAt(t *testing.T) {
 		assert.Equal(t, int64(len(all)), b.Stats().Events)
 		if assert.Len(t, rows, 1) {
 			assert.Equal(t, want, rows[0].HeadersAt, "stop: %v", stop)
+			assert.Equal(t, uint64(1), rows[0].HeadersBy)
 		}
 	}
 }

@@ -183,9 +183,10 @@ type Request struct {
 	Earlier          []Exchange // of the last hop, before the one whose answer counts: a handler tried again, or was asked who it is; .NET 8 and later
 	Tries            []Try      // sockets that were tried for the serving attempt
 	Side             []SideAttempt
-	RequestBytes     int64 // -1 if unknown
-	BodyObserved     bool  // a ResponseContent phase was there
-	HeadersAt        int64 // ns: time at which the response headers were there; 0 if unknown
+	RequestBytes     int64  // -1 if unknown
+	BodyObserved     bool   // a ResponseContent phase was there
+	HeadersAt        int64  // ns: time at which the response headers were there; 0 if unknown
+	HeadersBy        uint64 // thread that began to write the request headers of the last exchange; 0 if unknown
 
 	// Guessed counts links that rest on the order of events or threads, not on ids.
 	Guessed int

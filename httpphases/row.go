@@ -367,6 +367,7 @@ func (w *rowWriter) exchange(h *hop, x *exchange, bound int64, last bool) {
 	if x.headers.start == never {
 		return
 	}
+	w.out.HeadersBy = x.by
 	t := trial{rowWriter: w, x: x, bound: bound, last: last, gaveUp: !last && w.b.gaveUp(w.r, x), done: last && w.r.stopped && !w.r.failed}
 	if x.headers.open() {
 		t.unended(RequestHeaders, x.headers.start, "a stop of request headers")

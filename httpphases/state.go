@@ -56,6 +56,7 @@ type exchange struct {
 	ord    [3]uint32
 	length int64  // bytes of the content, -1 if unknown
 	sentBy uint64 // thread of the end of headers
+	by     uint64 // of their beginning
 	held   bool   // the content was held back for a 100 Continue, which need not have come
 }
 

@@ -111,12 +111,13 @@ type asked struct {
 	port     int
 	conn     int64 // only if hasConn
 	hasConn  bool
-	from, to int64 // when that began, ns
-	end      int64 // until when it lasted
-	sent     int64 // when its headers were
-	answered int64 // when those of the answer were there, or to
-	gaveUp   bool  // before that began, perhaps
-	guessed  bool  // when it ended may be when another one did
+	from, to int64  // when that began, ns
+	end      int64  // until when it lasted
+	sent     int64  // when its headers were
+	thread   uint64 // that began to write them, on HTTP/2; 0: none tells an order
+	answered int64  // when those of the answer were there, or to
+	gaveUp   bool   // before that began, perhaps
+	guessed  bool   // when it ended may be when another one did
 }
 
 func asking(r *httpphases.Request) (q asked) {
@@ -158,6 +159,9 @@ func asking(r *httpphases.Request) (q asked) {
 	}
 	q.path, q.end = pathOf(target), q.to+slack
 	q.gaveUp, q.guessed = r.Outcome != httpphases.OK, r.Guessed > 0
+	if r.Version == "2.0" && !q.guessed {
+		q.thread = r.HeadersBy
+	}
 	if q.gaveUp || !r.BodyObserved {
 		q.end = math.MaxInt64 // it gave up, or was over with the headers of the answer
 	}

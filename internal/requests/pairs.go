@@ -196,7 +196,7 @@ func askingHop(r *httpphases.Request, hop *httpphases.Redirect) (q asked) {
 
 // earlier makes q what tells who served an exchange before it.
 func (q *asked) earlier(x *httpphases.Exchange) {
-	q.request, q.from, q.sent, q.answered = 0, x.From, x.Sent, x.Answered
+	q.request, q.from, q.sent, q.answered, q.thread = 0, x.From, x.Sent, x.Answered, 0
 	if q.gaveUp = x.Answered == 0; q.gaveUp {
 		q.answered = q.to
 	}
@@ -311,7 +311,8 @@ func (p *Pairs) allows(q *asked, s *httpphases.ServerRequest) bool {
 
 // settle finds out who served whom on a connection. HTTP/2 numbers requests in the order in which
 // their headers are written, and HTTP/1 has one after the other: what was sent before another one
-// began has the smaller number.
+// began has the smaller number. On HTTP/2 a thread begins to write headers, and has put them into the
+// connection's queue before it does anything else: of one thread, what began first has the smaller one.
 func (p *Pairs) settle(c *clientEnd, s *serverEnd) {
 	sort.SliceStable(s.served, func(i, k int) bool {
 		_, a, _ := connection(s.served[i])
@@ -423,7 +424,7 @@ func (c *clientEnd) narrow(may [][]int) (any bool) {
 			if !b.gaveUp && len(may[i]) == 1 {
 				drop(j, func(k int) bool { return k == may[i][0] })
 			}
-			if a.sent > b.from {
+			if a.sent > b.from && (a.thread == 0 || a.thread != b.thread) {
 				continue
 			}
 			if !a.gaveUp && len(may[j]) > 0 {

@@ -55,6 +55,9 @@ func settled(rows []paired) map[int]int {
 func TestConnectionsTellWhoServed(t *testing.T) {
 	canceled := func(r *httpphases.Request) { r.Outcome = httpphases.Canceled }
 	long := func(r *httpphases.Request) { r.Phases[0].Duration = 3e6 }
+	http2 := func(thread uint64) func(*httpphases.Request) {
+		return func(r *httpphases.Request) { r.Version, r.HeadersBy = "2.0", thread }
+	}
 	behind := func(from, first float64, connection int64) func(*httpphases.Request) { // an exchange that began first
 		return func(r *httpphases.Request) {
 			r.Phases[0].Start = int64(from * 1e6)
@@ -80,6 +83,12 @@ func TestConnectionsTellWhoServed(t *testing.T) {
 		}, map[int]int{1: 11, 2: 12}},
 		"not those sent at once": {[]paired{
 			on(11, "A:00000001", "/a", 2, 5), on(12, "A:00000003", "/a", 1, 5), over(1, 7, "/a", 0, 6, long), over(2, 7, "/a", 0.5, 6),
+		}, map[int]int{}},
+		"of one thread": {[]paired{
+			on(11, "A:00000001", "/a", 2, 5), on(12, "A:00000003", "/a", 1, 5), on(13, "A:00000005", "/a", 2, 4), over(1, 7, "/a", 0, 6, long, http2(9)), over(2, 7, "/a", 0.5, 6, long, http2(9)), over(3, 7, "/a", 0.7, 6, http2(9)),
+		}, map[int]int{1: 11, 2: 12, 3: 13}},
+		"not of two threads": {[]paired{
+			on(11, "A:00000001", "/a", 2, 5), on(12, "A:00000003", "/a", 1, 5), over(1, 7, "/a", 0, 6, long, http2(9)), over(2, 7, "/a", 0.5, 6, http2(8)),
 		}, map[int]int{}},
 		"not if one may have come to nobody": {[]paired{
 			on(11, "A:00000001", "/a", 2, 5), on(12, "A:00000003", "/a", 1, 5), over(1, 7, "/a", 0, 6, canceled), over(2, 7, "/a", 0.5, 6, canceled), over(3, 7, "/a", 0.7, 6),
