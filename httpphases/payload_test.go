@@ -180,6 +180,17 @@ func TestOutcomeOfSpan(t *testing.T) {
 	}
 }
 
+func TestUpgraded(t *testing.T) {
+	for want, list := range map[bool][]ServerRequest{
+		true:  {{Status: 101, Method: "GET"}, {Method: "CONNECT"}, {Status: 200, Method: "CONNECT"}},
+		false: {{Method: "GET"}, {Status: 200, Method: "GET"}, {Status: 403, Method: "CONNECT"}},
+	} {
+		for _, s := range list {
+			assert.Equal(t, want, s.Upgraded(), "%s %d", s.Method, s.Status)
+		}
+	}
+}
+
 // The times of a request without redirects, event by event.
 func TestHeadersAt(t *testing.T) {
 	events := func(stop bool) (l []Event) {

@@ -336,6 +336,13 @@ func (s *ServerRequest) URL() string {
 	return joinURL(s.Scheme, host, port, s.Target)
 }
 
+// Upgraded reports whether s handed its connection or stream over, to a WebSocket mostly: it lasts as long
+// as who talks there wants, which is no measure of the server. HTTP/1.1 answers 101, which the bridge or the
+// log tells; later versions are asked with CONNECT.
+func (s *ServerRequest) Upgraded() bool {
+	return s.Status == 101 || s.Method == "CONNECT" && s.Status < 300
+}
+
 // ErrorCause returns the innermost exception, "type: message", for which s failed; empty if its
 // explanation does not tell it.
 func (s *ServerRequest) ErrorCause() string {

@@ -44,7 +44,7 @@ func (t *httpTotals) served(s *httpphases.ServerRequest) {
 	row := httpRow{served: s}
 	if t.measures != nil && s.Outcome != httpphases.Incomplete {
 		_, failed := row.wentWrong()
-		t.measures.Request("server", s.Host, routeName(s.Method, cmp.Or(s.Route, httpphases.Route(s.Target))), failed, duration(s.HasDuration, s.Duration))
+		t.measures.Request("server", s.Host, routeName(s.Method, cmp.Or(s.Route, httpphases.Route(s.Target))), failed, duration(s.HasDuration && !s.Upgraded(), s.Duration))
 	}
 	if t.sides&requests.Server != 0 {
 		t.count(row, t.Served)
@@ -105,10 +105,10 @@ func (r httpRow) wentWrong() (failed, wrong bool) {
 	return failed, failed || f.status >= 400
 }
 
-// lasted reports whether it is known how long a request took.
+// lasted reports whether it is known how long a request took, other than to talk.
 func (r httpRow) lasted() bool {
 	f := r.facts()
-	return f.ended && f.outcome != httpphases.Incomplete
+	return f.ended && f.outcome != httpphases.Incomplete && (r.served == nil || !r.served.Upgraded())
 }
 
 // end computes what needs all requests, of which those of the sides have these durations, ns, and

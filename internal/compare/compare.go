@@ -347,7 +347,7 @@ func byRoute(a, b *Trace, counts func(*Request) bool, judge func(x, y *routeSum,
 
 // durations compares what requests of a route took, on the wall clock.
 func durations(a, b *Trace) (list []Named, few []string) {
-	ended := func(r *Request) bool { return r.Duration >= 0 }
+	ended := func(r *Request) bool { return r.Duration >= 0 && r.answer != upgraded }
 	return byRoute(a, b, ended, func(s, t *routeSum, limit float64) Figure {
 		x, y := meanOf(s.sum, s.squares, s.n), meanOf(t.sum, t.squares, t.n)
 		// How long a request waits depends on who else is there: runs differ more in it.

@@ -1056,6 +1056,21 @@ func TestRoutesOfUntoldMethods(t *testing.T) {
 	assert.Empty(t, Traces(of("GET"), of("POST")).Routes)
 }
 
+// TestWebSocketsAreNotSlower: they last as long as who talks there wants.
+func TestWebSocketsAreNotSlower(t *testing.T) {
+	of := func(end answer, ms int64) *Trace {
+		tr := &Trace{Requests: newRequests(false)}
+		for i := range 40 {
+			tr.Requests.add(i+1, "GET", "/chat", "", 1, 0, ms*1e6, true, end)
+		}
+		return tr
+	}
+	list, _ := durations(of(fine, 100), of(fine, 900))
+	assert.Len(t, list, 1)
+	list, _ = durations(of(upgraded, 100), of(upgraded, 900))
+	assert.Empty(t, list)
+}
+
 // What is thrown and collected once, as at a start, or all the while, is no less of a request for more of them.
 func TestDoneOnce(t *testing.T) {
 	of := func(requests, thrown int, seconds int64) *Trace {

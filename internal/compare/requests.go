@@ -23,11 +23,12 @@ type Request struct {
 type answer uint8
 
 const (
-	unended answer = iota // it had not ended, as far as the trace tells
-	ended                 // without a failure; no event tells its status
-	fine                  // answered with a status below 400
-	refused               // answered with another one
-	failed                // or canceled, without an answer
+	unended  answer = iota // it had not ended, as far as the trace tells
+	ended                  // without a failure; no event tells its status
+	fine                   // answered with a status below 400
+	upgraded               // to a WebSocket: it lasts as long as who talks there wants
+	refused                // answered with another one
+	failed                 // or canceled, without an answer
 )
 
 // answerOf returns that of a request.

@@ -58,6 +58,7 @@ type Connections struct {
 type Side struct {
 	Requests    int       `json:"requests"`
 	Concurrency int       `json:"max_concurrency"`
+	Upgraded    int       `json:"upgraded,omitempty"` // to a WebSocket: their durations are in those of their routes only
 	All         Group     `json:"all"`
 	Routes      []Group   `json:"routes"`
 	Hosts       []Group   `json:"hosts,omitempty"`
@@ -135,6 +136,7 @@ type request struct {
 	open                bool // until the end of the trace, whatever the duration
 	route, host, status string
 	failed, bad         bool
+	upgraded            bool // its duration is in that of its route only
 	why                 *httpphases.Explanation
 }
 
@@ -193,7 +195,8 @@ type side struct {
 	width                        int64           // of a slice of time, ns
 	busy                         map[int64]int64 // ns of all requests in each slice
 	sum, passed                  int64           // of all requests, and what of that is in the part of the trace that is told of
-	wait                         int64           // ns in which a thread waited for an event or a task for one of them
+	upgraded                     int
+	wait                         int64 // ns in which a thread waited for an event or a task for one of them
 	in                           interval.Interval
 }
 
@@ -222,9 +225,18 @@ func (s *side) keep(p *profile.Spool) {
 func (s *side) add(r *request) {
 	from, to := s.in.Clip(r.start, r.start+r.duration)
 	r.inside = to - from
-	s.all.add(r)
-	s.sum, s.passed = s.sum+r.duration, s.passed+r.inside
 	s.routes.group(r.route).add(r)
+	took, passed := r.duration, r.inside
+	if r.upgraded {
+		s.upgraded++
+		r.ended = false
+		if took = 0; r.why != nil {
+			took = r.duration - r.why.Time.Await // what it worked for
+		}
+		passed = min(took, passed)
+	}
+	s.sum, s.passed = s.sum+took, s.passed+passed
+	s.all.add(r)
 	if r.host != "" {
 		s.hosts.group(r.host).add(r)
 	}
@@ -269,7 +281,7 @@ func (s *side) finish(begin, end int64) *Side {
 	}
 	span := end - begin
 	s.all.finish(span)
-	out := &Side{Requests: s.all.Requests, All: s.all}
+	out := &Side{Requests: s.all.Requests, Upgraded: s.upgraded, All: s.all}
 	byCount := func(a, b *Group) int { return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name)) }
 	out.Routes, out.Hosts = s.routes.finish(span, byCount), s.hosts.finish(span, byCount)
 	out.Status = s.status.finish(span, func(a, b *Group) int { return cmp.Compare(a.Name, b.Name) })

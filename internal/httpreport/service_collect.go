@@ -349,7 +349,7 @@ func (c *ServiceCollector) Server(r *httpphases.ServerRequest) {
 		start: r.Start, duration: r.Duration, ended: r.HasDuration && r.Outcome != httpphases.Incomplete,
 		open:  !r.HasDuration && !c.lost,
 		route: routeTitle(r.Method, cmp.Or(r.Route, httpphases.Route(r.Target))), host: r.Host, status: status(r.Status, r.Outcome),
-		failed: r.Outcome == httpphases.Failed, bad: r.Status >= 400, why: r.Why,
+		failed: r.Outcome == httpphases.Failed, bad: r.Status >= 400, upgraded: r.Upgraded(), why: r.Why,
 	}
 	c.server.add(q)
 	switch {

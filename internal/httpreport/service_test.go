@@ -113,6 +113,39 @@ func TestWritersKeepHostileNames(t *testing.T) {
 	assert.NotContains(t, page.String(), "<b>")
 }
 
+// TestWebSockets: how long they last is told of their route only, and what they await hides nothing that
+// requests waited for.
+func TestWebSockets(t *testing.T) {
+	c := &ServiceCollector{sampled: true}
+	c.Span(100e9)
+	for i := range 10 {
+		s := &httpphases.ServerRequest{ID: i + 1, Target: "/orders", Status: 200, Start: int64(i) * 1e9, Duration: 1e8, HasDuration: true, Why: &httpphases.Explanation{}}
+		s.Why.Time.Wait, s.Why.Time.Await = 5e7, 5e7
+		if i >= 8 {
+			s.Target, s.Duration, s.Why.Time.Wait, s.Why.Time.Await = "/chat", 90e9, 0, 899e8
+			if s.Status = 101; i == 9 {
+				s.Method, s.Status = "CONNECT", 200
+			}
+		}
+		c.Server(s)
+	}
+	s := c.Finish("a")
+	assert.Equal(t, 2, s.Server.Upgraded)
+	assert.Equal(t, 10, s.Server.Requests)
+	for _, groups := range [][]Group{{s.Server.All}, s.Server.Slices, s.Server.Status} {
+		for _, g := range groups {
+			assert.LessOrEqual(t, g.Max, 100.0, g.Name)
+		}
+	}
+	longest := map[string]float64{}
+	for _, g := range s.Server.Routes {
+		longest[g.Name] = g.Max
+	}
+	assert.Equal(t, map[string]float64{"/orders": 100, "/chat": 90e3, "CONNECT /chat": 90e3}, longest)
+	assert.InDelta(t, 40, *s.Figures.PoolBlocked, 0.1, "400 of 8 * 100 and, for the sockets, 2 * 100 ms")
+	assert.Contains(t, serviceSections(s)[1].Lines[0], "all of them but 2 that became WebSockets: p50 100")
+}
+
 // Slices are as long as what a clock shows: a day is told by hours, not by 5,000 s.
 func TestSlicesOfTime(t *testing.T) {
 	for span, want := range map[time.Duration]time.Duration{

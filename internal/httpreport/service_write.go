@@ -81,7 +81,11 @@ func serviceSections(s *Service) (list []serviceSection) {
 		}
 		routes := groups(fmt.Sprintf("%s by route: %d, at most %d at once", name, x.Requests, x.Concurrency), "route", x.Routes)
 		if a := &x.All; a.Max > 0 {
-			routes.Lines = []string{fmt.Sprintf("all of them: p50 %s ms, p90 %s ms, p99 %s ms, longest %s ms", number(a.P50), number(a.P90), number(a.P99), number(a.Max))}
+			of := "all of them"
+			if x.Upgraded > 0 {
+				of += fmt.Sprintf(" but %d that became WebSockets", x.Upgraded)
+			}
+			routes.Lines = []string{fmt.Sprintf("%s: p50 %s ms, p90 %s ms, p99 %s ms, longest %s ms", of, number(a.P50), number(a.P90), number(a.P99), number(a.Max))}
 		}
 		list = append(list, routes)
 		if len(x.Hosts) > 0 {

@@ -178,7 +178,7 @@ func (s *Summary) AddServed(r *httpphases.ServerRequest) {
 		s.Served = &Host{Name: "all requests", Durations: quantile.Numbers{Spool: s.Spool}}
 	}
 	s.Served.count(r.Status, r.Outcome)
-	if r.HasDuration && r.Outcome != httpphases.Incomplete {
+	if r.HasDuration && r.Outcome != httpphases.Incomplete && !r.Upgraded() {
 		s.Served.Durations.Add(r.Duration)
 	}
 }

@@ -1,0 +1,28 @@
+package command
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+
+	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/report"
+	"github.com/tracefix/tracefix/internal/requests"
+)
+
+// TestAWebSocketIsNoSlowRequest: it counts, and how long it was open does not.
+func TestAWebSocketIsNoSlowRequest(t *testing.T) {
+	totals := newHTTPTotals(&Call{Measure: true}, requests.Server)
+	for _, status := range []int{200, 101} {
+		totals.served(&httpphases.ServerRequest{Method: "GET", Target: "/chat", Status: status, Duration: 3600e9, HasDuration: true})
+	}
+	var rep report.Trace
+	totals.end(&rep, nil, nil)
+	assert.Equal(t, 2, rep.Requests.Count)
+	if assert.Len(t, rep.Requests.Slowest, 1) {
+		assert.Equal(t, 200, rep.Requests.Slowest[0].Status)
+	}
+	if assert.Len(t, rep.Measures.Routes, 1) {
+		assert.Equal(t, map[int]int{report.DurationBin(3600e9): 1}, rep.Measures.Routes[0].Durations)
+	}
+}
