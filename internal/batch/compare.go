@@ -36,6 +36,7 @@ type Comparison struct {
 	Methods  []MethodChange `json:"methods"`
 	Gates    []GateResult   `json:"gates,omitempty"`
 	Notes    []string       `json:"notes,omitempty"`
+	alone    bool           // a trace each: see methods
 }
 
 // A NewFailure is a trace that failed and did not before.
@@ -276,10 +277,17 @@ func (x *Comparison) routes(a, b *report.Measures) {
 	}
 	x.Errors = compare.Share(errs[0], x.Requests[0], errs[1], x.Requests[1], compare.Critical(1))
 	limit := compare.Critical(3 * len(b.Routes))
+	var rare []RouteChange // in one of them
+	apart := func(r *report.Measured, was, is int) {
+		if max(was, is) >= leastRequests {
+			rare = append(rare, RouteChange{Side: r.Side, Host: r.Host, Route: r.Route, Count: [2]int{was, is}})
+		}
+	}
 	for i := range b.Routes {
 		r := &b.Routes[i]
-		old := before[of(r)]
-		if old == nil || min(old.Count, r.Count) < leastRequests {
+		old := cmp.Or(before[of(r)], &report.Measured{})
+		if delete(before, of(r)); min(old.Count, r.Count) < leastRequests {
+			apart(r, old.Count, r.Count)
 			continue
 		}
 		x.Routes = append(x.Routes, RouteChange{
@@ -287,6 +295,22 @@ func (x *Comparison) routes(a, b *report.Measures) {
 			Errors: compare.Share(old.Errors, old.Count, r.Errors, r.Count, limit),
 			P50:    quantileChange(old, r, 0.5, limit), P95: quantileChange(old, r, 0.95, limit),
 		})
+	}
+	for _, old := range before {
+		apart(old, old.Count, 0)
+	}
+	text.SortRows(rare, func(p, q *RouteChange) int {
+		return cmp.Or(cmp.Compare(max(q.Count[0], q.Count[1]), max(p.Count[0], p.Count[1])), strings.Compare(p.name(), q.name()))
+	})
+	if n := len(rare); n > 0 { // a route that has another name now is one of those
+		var names []string
+		for i := range rare[:min(n, 3)] {
+			names = append(names, fmt.Sprintf("%s (%s -> %s)", rare[i].name(), report.Count(rare[i].Count[0]), report.Count(rare[i].Count[1])))
+		}
+		if n > 3 {
+			names = append(names, fmt.Sprintf("%d more", n-3))
+		}
+		x.Notes = append(x.Notes, fmt.Sprintf("routes are not compared of which one batch has fewer than %d requests: %s", leastRequests, strings.Join(names, ", ")))
 	}
 	text.SortRows(x.Routes, func(p, q *RouteChange) int {
 		size := func(f *compare.Figure) float64 { return math.Abs(f.Change) }
@@ -317,11 +341,14 @@ func (x *Comparison) methods(a, b *report.Measures) {
 			}
 		}
 	}
+	if x.alone = a.Traces+b.Traces <= 2; x.alone && len(names) > 0 {
+		x.Notes = append(x.Notes, alone+": methods are not compared; `tracefix compare` compares two traces")
+		return
+	}
 	limit := compare.Critical(len(names))
 	for name := range names {
-		p, sp := share(sides[0][name], a)
-		q, sq := share(sides[1][name], b)
-		x.Methods = append(x.Methods, MethodChange{name, compare.Judge(p, q, math.Hypot(sp, sq), limit), [2]int{sides[0][name].Traces, sides[1][name].Traces}})
+		p, q := sides[0][name], sides[1][name]
+		x.Methods = append(x.Methods, MethodChange{name, judgeShares(shareOf(p, a), shareOf(q, b), limit), [2]int{p.Traces, q.Traces}})
 	}
 	text.SortRows(x.Methods, func(p, q *MethodChange) int {
 		size := func(f *compare.Figure) float64 { return math.Abs(f.After - f.Before) }
@@ -329,19 +356,49 @@ func (x *Comparison) methods(a, b *report.Measures) {
 	})
 }
 
-// share is a method's part of all CPU time with its noise, in percent. Each trace is one
-// measurement of it: how they scatter is the noise, beside that of runs.
-func share(h report.HotTime, m *report.Measures) (share, sigma float64) {
-	s := h.Self / m.CPU
-	variance := max(0, h.Squares-2*s*h.Cross+s*s*m.Squares)
-	if n := float64(m.Traces); n > 1 {
-		variance *= n / (n - 1)
-	}
-	sigma = math.Hypot(math.Sqrt(variance)/m.CPU, compare.RunNoise(s, 1))
+// alone says why methods of a trace on each side are not compared.
+const alone = "one trace each, which does not tell how much the methods' shares differ from trace to trace"
+
+// A share is a method's part of all CPU time. Each trace is one measurement of it: variance is that of one,
+// as a part of its square. Beside that runs differ.
+type share struct {
+	part, variance, run float64
+	traces, free        float64 // free: degrees of freedom of variance
+}
+
+func shareOf(h report.HotTime, m *report.Measures) share {
+	n := float64(m.Traces)
+	s := share{part: h.Self / m.CPU, traces: n}
+	s.run = compare.RunNoise(s.part, 1)
 	if h.Self == 0 {
-		sigma = math.Hypot(sigma, m.Missed/m.CPU) // it may be there, and not among the hottest
+		s.run = math.Hypot(s.run, m.Missed/m.CPU) // it may be there, and not among the hottest
+	} else if n > 1 {
+		s.variance = max(0, h.Squares-2*s.part*h.Cross+s.part*s.part*m.Squares) / (h.Self * h.Self) * n * n / (n - 1)
+		s.free = n - 1
 	}
-	return 100 * s, 100 * sigma
+	return s
+}
+
+// judgeShares judges shares, in percent. Traces of both sides scatter alike; by how much is hardly known of few,
+// which may be alike by chance.
+func judgeShares(p, q share, limit float64) compare.Figure {
+	free, variance := p.free+q.free, 1.0 // it is there, or it is not
+	if free > 0 {
+		variance = (p.variance*p.free + q.variance*q.free) / free
+	}
+	free = max(1, free)
+	scatter := variance * (p.part*p.part/p.traces + q.part*q.part/q.traces)
+	sigma := func(z float64) float64 {
+		return math.Hypot(math.Hypot(p.run, q.run), student(z, free)*math.Sqrt(scatter))
+	}
+	return compare.Judge(100*p.part, 100*q.part, 100*sigma(1.96), limit*sigma(limit)/sigma(1.96))
+}
+
+// student returns how many times as far from the mean as z sigmas the same part of Student's distribution lies
+// (by Wallace's approximation).
+func student(z, free float64) float64 {
+	z2 := z * (8*free + 3) / (8*free + 1)
+	return math.Sqrt(free*math.Expm1(z2*z2/free)) / z
 }
 
 // A ComparisonGate is a condition under which a comparison of batches fails.
@@ -419,7 +476,11 @@ func (g *ComparisonGate) check(x *Comparison) GateResult {
 			why = cmp.Or(why, test(r.name(), r.Route, f))
 		}
 	}
-	if !found {
+	switch {
+	case found:
+	case g.change.What == "cpu" && x.alone:
+		why = fmt.Sprintf("--fail-on %s: cannot be judged: %s", g.text, alone)
+	default:
 		why = fmt.Sprintf("--fail-on %s: neither report has anything of that name that is frequent enough to compare", g.text)
 	}
 	return GateResult{Gate: g.text, Failed: why != "", Found: cmp.Or(why, "not beyond noise, or not that far")}
@@ -530,8 +591,11 @@ func (x *Comparison) verdict() (v []string) {
 	}
 	tell("errors", "%", errs, route)
 	tell("share of the CPU time", "%", hot, func(i int) string { return x.Methods[i].Method })
-	if len(v) == 0 {
+	switch {
+	case len(v) == 0 && len(x.Notes) == 0:
 		v = append(v, "Nothing moved beyond noise.")
+	case len(v) == 0:
+		v = append(v, "Of what is compared nothing moved beyond noise.")
 	}
 	return append(v, x.Notes...)
 }

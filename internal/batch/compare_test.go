@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -211,6 +212,24 @@ func TestCompareWithoutMethods(t *testing.T) {
 	assert.True(t, a == told && b == told)
 }
 
+// TestCompareTellsOtherRoutes: a route that has another name, or is asked for by one batch only, is no quiet one.
+func TestCompareTellsOtherRoutes(t *testing.T) {
+	of := func(counts map[string]int) *report.Measures {
+		var m report.Measurer
+		for route, n := range counts {
+			for range n {
+				m.Request("server", "", route, false, 5e6)
+			}
+		}
+		return m.All()
+	}
+	x := &Comparison{Failures: compare.Figure{Verdict: compare.Unclear}}
+	x.routes(of(map[string]int{"GET /a": 100, "GET /old": 1200, "GET /rare": 39}), of(map[string]int{"GET /a": 100, "GET /new": 1100, "GET /more": 50, "GET /most": 41, "GET /rare": 3}))
+	assert.Len(t, x.Routes, 1)
+	assert.Equal(t, []string{"Of what is compared nothing moved beyond noise.",
+		"routes are not compared of which one batch has fewer than 40 requests: server GET /old (1,200 -> 0), server GET /new (0 -> 1,100), server GET /more (0 -> 50), 1 more"}, x.Document(10).Verdict)
+}
+
 // TestCompareOfTheSame: of days that do not differ hardly any seems to.
 func TestCompareOfTheSame(t *testing.T) {
 	found := 0
@@ -251,4 +270,59 @@ func TestCompareTakesShards(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(missing, "batch-report-2-of-3.json")))
 	_, err := Compare(context.Background(), Config{}, before, missing)
 	assert.ErrorContains(t, err, "missing")
+}
+
+// TestCompareFewTraces: what a few traces scatter by is not known well, and of one on each side not at all.
+// Few that do not differ seem to, and a method that doubled is found.
+func TestCompareFewTraces(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	of := func(traces int, hot float64) *report.Measures {
+		var m report.Measurer
+		for range traces {
+			self, all := map[string]float64{}, 0.0
+			for i := range 20 {
+				ms := 100 * (1 + 0.1*rng.NormFloat64())
+				if i == 0 {
+					ms *= hot
+				}
+				self[fmt.Sprintf("Shop!Shop.M%d()", i)] = ms
+				all += ms
+			}
+			m.Hot(self, all)
+		}
+		return m.All()
+	}
+	for _, n := range [][2]int{{1, 2}, {2, 2}, {3, 1}, {3, 3}, {2, 10}, {10, 10}} {
+		const pairs = 200
+		wrong, found := 0, 0
+		for range pairs {
+			x := &Comparison{}
+			x.methods(of(n[0], 1), of(n[1], 1))
+			require.Len(t, x.Methods, 20)
+			if slices.ContainsFunc(x.Methods, func(m MethodChange) bool { return m.Share.Moved() }) {
+				wrong++
+			}
+			x = &Comparison{}
+			x.methods(of(n[0], 1), of(n[1], 2))
+			if x.Methods[0].Method == "Shop!Shop.M0()" && x.Methods[0].Share.Moved() {
+				found++
+			}
+		}
+		assert.LessOrEqual(t, wrong, pairs/20, n)
+		if n[0]+n[1] >= 6 {
+			assert.Greater(t, found, pairs/2, n)
+		}
+		t.Logf("%v: %d of %d pairs show what is not there, %d what is", n, wrong, pairs, found)
+	}
+	x := &Comparison{}
+	x.methods(of(1, 1), of(10, 0))
+	assert.Equal(t, "Shop!Shop.M0()", x.Methods[0].Method)
+	assert.Equal(t, compare.Unclear, x.Methods[0].Share.Verdict, "it was seen in one trace")
+	x = &Comparison{}
+	x.methods(of(1, 1), of(1, 2))
+	assert.Empty(t, x.Methods)
+	assert.Contains(t, x.Notes[0], "methods are not compared")
+	g, err := ParseComparisonGate("cpu:*>+10%")
+	require.NoError(t, err)
+	assert.Contains(t, x.Check([]ComparisonGate{g}), "cannot be judged: one trace each")
 }
