@@ -164,6 +164,7 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return err
 	}
 	res := compare.Traces(before, after)
+	why := res.Check(gates)
 	width := 0
 	if name == "-" {
 		width = widthOf(std.out)
@@ -182,15 +183,13 @@ func (c *CompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 			return err
 		}
 	}
-	for _, g := range gates {
-		if why := g.Check(res); why != "" {
-			return errors.New(why)
-		}
-	}
 	if !cli.Quiet {
 		say(std.err, fmt.Sprintf("%s -> %s: %s", c.Before, c.After, res.Summary()))
 		tellDamage(std.err, before, damageBefore)
 		tellDamage(std.err, after, damageAfter)
+	}
+	if why != "" {
+		return errors.New(why)
 	}
 	if before.Damages+after.Damages > 0 {
 		return damaged{errors.New("a trace is damaged")}

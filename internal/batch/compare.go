@@ -30,13 +30,13 @@ type Comparison struct {
 	Failed      []NewFailure `json:"failed"` // the first 1000 of NewFailures
 	Causes      []Cause      `json:"causes"` // why traces failed, the largest change first
 
-	Requests [2]int         `json:"requests"`
-	Errors   compare.Figure `json:"error_rate"` // of requests, in percent; a side without requests has none
-	Routes   []RouteChange  `json:"routes"`
-	Methods  []MethodChange `json:"methods"`
-	Gates    []GateResult   `json:"gates,omitempty"`
-	Notes    []string       `json:"notes,omitempty"`
-	alone    bool           // a trace each: see methods
+	Requests [2]int               `json:"requests"`
+	Errors   compare.Figure       `json:"error_rate"` // of requests, in percent; a side without requests has none
+	Routes   []RouteChange        `json:"routes"`
+	Methods  []MethodChange       `json:"methods"`
+	Gates    []compare.GateResult `json:"gates,omitempty"`
+	Notes    []string             `json:"notes,omitempty"`
+	alone    bool                 // a trace each: see methods
 }
 
 // A NewFailure is a trace that failed and did not before.
@@ -435,55 +435,55 @@ func ParseComparisonGate(s string) (ComparisonGate, error) {
 	return g, nil
 }
 
-// Check asks the gates, and returns why the first of them fails.
-func (x *Comparison) Check(gates []ComparisonGate) (why string) {
+// Check asks the gates, and returns why they fail, a line each.
+func (x *Comparison) Check(gates []ComparisonGate) string {
+	x.Gates = nil
 	for _, g := range gates {
-		r := g.check(x)
-		if x.Gates = append(x.Gates, r); r.Failed && why == "" {
-			why = r.Found
-		}
+		x.Gates = append(x.Gates, g.check(x))
 	}
-	return why
+	return compare.Failed(x.Gates)
 }
 
-func (g *ComparisonGate) check(x *Comparison) GateResult {
+func (g *ComparisonGate) check(x *Comparison) compare.GateResult {
 	if g.counted {
 		if g.name == "http-error-rate" && x.Requests[1] == 0 {
-			return GateResult{Gate: g.text, Failed: true, Found: fmt.Sprintf("--fail-on %s: nothing tells it: no trace of %s has HTTP requests", g.text, x.After)}
+			return compare.GateResult{Gate: g.text, Failed: true, Found: fmt.Sprintf("--fail-on %s: nothing tells it: no trace of %s has HTTP requests", g.text, x.After)}
 		}
 		v := map[string]float64{"new-failures": float64(x.NewFailures), "failed-rate": x.Failures.After, "http-error-rate": x.Errors.After}[g.name]
 		failed := map[string]bool{">": v > g.value, ">=": v >= g.value, "<": v < g.value, "<=": v <= g.value}[g.op]
-		return GateResult{Gate: g.text, Failed: failed, Found: fmt.Sprintf("--fail-on %s: %s is %s", g.text, g.name, compare.Number(v))}
+		return compare.GateResult{Gate: g.text, Failed: failed, Found: fmt.Sprintf("--fail-on %s: %s is %s", g.text, g.name, Gate{value: g.value}.rounded(v))}
 	}
 	found := false
-	test := func(name, fits string, f *compare.Figure) string {
+	var why []string
+	test := func(name, fits string, f *compare.Figure) {
 		if !g.change.Fits(name) && !g.change.Fits(fits) {
-			return ""
+			return
 		}
 		found = true
-		return g.change.Over(name, f)
+		if over := g.change.Over(name, f); over != "" {
+			why = append(why, over)
+		}
 	}
-	why := ""
 	if g.change.What == "cpu" {
 		for i := range x.Methods {
 			m := &x.Methods[i]
-			why = cmp.Or(why, test(m.Method, m.Method, &m.Share))
+			test(m.Method, m.Method, &m.Share)
 		}
 	} else {
 		for i := range x.Routes {
 			r := &x.Routes[i]
 			f := map[string]*compare.Figure{"p95": &r.P95, "p50": &r.P50, "errors": &r.Errors}[g.change.What]
-			why = cmp.Or(why, test(r.name(), r.Route, f))
+			test(r.name(), r.Route, f)
 		}
 	}
 	switch {
 	case found:
 	case g.change.What == "cpu" && x.alone:
-		why = fmt.Sprintf("--fail-on %s: cannot be judged: %s", g.text, alone)
+		why = append(why, fmt.Sprintf("--fail-on %s: cannot be judged: %s", g.text, alone))
 	default:
-		why = fmt.Sprintf("--fail-on %s: neither report has anything of that name that is frequent enough to compare", g.text)
+		why = append(why, fmt.Sprintf("--fail-on %s: neither report has anything of that name that is frequent enough to compare", g.text))
 	}
-	return GateResult{Gate: g.text, Failed: why != "", Found: cmp.Or(why, "not beyond noise, or not that far")}
+	return compare.Answer(g.text, why)
 }
 
 // JSON writes x as one document.

@@ -136,6 +136,9 @@ func TestCompareFindsWhatMoved(t *testing.T) {
 		require.NoError(t, err, gate)
 		assert.Equal(t, fails, x.Check([]ComparisonGate{g}) != "", gate)
 	}
+	g, err := ParseComparisonGate("failed-rate>3.333%")
+	require.NoError(t, err)
+	assert.Equal(t, "--fail-on failed-rate>3.333%: failed-rate is 3.3333", x.Check([]ComparisonGate{g}), "as many digits as tell it from the gate")
 	for _, bad := range []string{"", "failures", "p99:*>+10%", "p95:x", "new-failures>x", "cpu:>+10%", "new-failures>1ms"} {
 		_, err := ParseComparisonGate(bad)
 		assert.Error(t, err, bad)

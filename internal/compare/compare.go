@@ -37,7 +37,8 @@ type Result struct {
 	// to be less.
 	Damages []int `json:"damages,omitempty"`
 	// Lost are the events that the recorders of the two lost, if any were: likewise.
-	Lost []int64 `json:"lost,omitempty"`
+	Lost  []int64      `json:"lost,omitempty"`
+	Gates []GateResult `json:"gates,omitempty"`
 
 	a, b *costs
 	few  map[string][]string // names of a kind that one of the traces has too little of
@@ -484,6 +485,44 @@ func ParseGate(s string) (Gate, error) {
 	return Gate{c}, err
 }
 
+// A GateResult is what a gate found.
+type GateResult struct {
+	Gate   string `json:"gate"`
+	Failed bool   `json:"failed"`
+	Found  string `json:"found"`
+}
+
+// Answer is the result of a gate that fails for the reasons why, if there are any: the first, and how many more.
+func Answer(gate string, why []string) GateResult {
+	switch len(why) {
+	case 0:
+		return GateResult{gate, false, "not beyond noise, or not that far"}
+	case 1:
+		return GateResult{gate, true, why[0]}
+	}
+	return GateResult{gate, true, fmt.Sprintf("%s; and %d more", why[0], len(why)-1)}
+}
+
+// Failed returns what the gates among list that failed found, a line each.
+func Failed(list []GateResult) string {
+	var why []string
+	for _, g := range list {
+		if g.Failed {
+			why = append(why, g.Found)
+		}
+	}
+	return strings.Join(why, "\n")
+}
+
+// Check asks the gates, and returns why they fail, a line each.
+func (r *Result) Check(gates []Gate) string {
+	r.Gates = nil
+	for _, g := range gates {
+		r.Gates = append(r.Gates, Answer(g.Text, g.check(r)))
+	}
+	return Failed(r.Gates)
+}
+
 // A Change is a condition on how far something moved.
 type Change struct {
 	Text    string
@@ -524,7 +563,17 @@ func (c *Change) Over(name string, f *Figure) string {
 	if f.Before == 0 { // of which nothing is a percentage
 		return fmt.Sprintf("--fail-on %s: %s is new", c.Text, name)
 	}
-	return fmt.Sprintf("--fail-on %s: %s changed by %s (95 %%: %s)", c.Text, name, percent(f.Change), f.interval())
+	return fmt.Sprintf("--fail-on %s: %s changed by %s %% (95 %%: %s)", c.Text, name, c.beyond(f.Change), f.interval())
+}
+
+// beyond prints a change with so many digits that it is seen to be beyond the condition.
+func (c *Change) beyond(v float64) string {
+	for digits := 0; ; digits++ {
+		s := fmt.Sprintf("%+.*f", digits, v)
+		if w, err := strconv.ParseFloat(s, 64); err != nil || w == v || w != c.percent && w < c.percent == c.less {
+			return s
+		}
+	}
 }
 
 // Fits reports whether a name is that of the condition: with or without module and arguments, of a method
@@ -539,17 +588,20 @@ func (c *Change) Fits(name string) bool {
 	return fits(c.pattern) || ok && fits(other)
 }
 
-// Check returns why the comparison fails, empty if it does not. A gate that fits nothing
+// check returns why the comparison fails, nothing if it does not. A gate that fits nothing
 // fails: it would never find anything.
-func (g Gate) Check(r *Result) string {
+func (g Gate) check(r *Result) (why []string) {
+	fails := func(form string, args ...any) []string {
+		return []string{"--fail-on " + g.Text + ": " + fmt.Sprintf(form, args...)}
+	}
 	k := kindOf(g.What)
 	for _, n := range r.NotCompared {
 		if n.Kind == k.name || n.Kind == k.of {
-			return fmt.Sprintf("--fail-on %s: cannot be judged: %s", g.Text, n.Why)
+			return fails("cannot be judged: %s", n.Why)
 		}
 	}
 	if k.list == nil && r.ticked != "" {
-		return fmt.Sprintf("--fail-on %s: cannot be judged: processors took the samples of %s, and the runtime those of the other trace", g.Text, r.ticked)
+		return fails("cannot be judged: processors took the samples of %s, and the runtime those of the other trace", r.ticked)
 	}
 	found := false
 	for name, f := range g.figures(r, k) {
@@ -557,19 +609,19 @@ func (g Gate) Check(r *Result) string {
 			continue
 		}
 		found = true
-		if why := g.Over(name, f); why != "" {
-			return why
+		if over := g.Over(name, f); over != "" {
+			why = append(why, over)
 		}
 	}
 	switch {
 	case found || k.list == nil && slices.ContainsFunc(r.a.names.list, g.Fits): // methods may cost too little to judge
-		return ""
+		return why
 	case k.list != nil && len(*k.list(r)) == 0 && k.asked != nil && r.a.trace.records(k) && r.b.trace.records(k):
-		return "" // a good program throws nothing, and there is no name to go by
+		return nil // a good program throws nothing, and there is no name to go by
 	case slices.ContainsFunc(r.few[k.name], g.Fits):
-		return fmt.Sprintf("--fail-on %s: cannot be judged: a trace has too few values of that name", g.Text)
+		return fails("cannot be judged: a trace has too few values of that name")
 	}
-	return fmt.Sprintf("--fail-on %s: neither trace has anything of that name", g.Text)
+	return fails("neither trace has anything of that name")
 }
 
 // figures are those of the kind that a gate is about.

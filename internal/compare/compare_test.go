@@ -178,11 +178,43 @@ func TestGates(t *testing.T) {
 	for text, fails := range tests {
 		g, err := ParseGate(text)
 		require.NoError(t, err, text)
-		assert.Equal(t, fails, g.Check(r) != "", "%s: %s", text, g.Check(r))
+		assert.Equal(t, fails, reason(g, r) != "", "%s: %s", text, reason(g, r))
 	}
 	for _, text := range []string{"", "cpu", "cpu:", "cpu:X", "speed:X>1%", "cpu:X>many", "cpu:>1%", "cpu:X>NaN%"} {
 		_, err := ParseGate(text)
 		assert.Error(t, err, text)
+	}
+}
+
+// reason is why a gate fails, empty if it does not.
+func reason(g Gate, r *Result) string { return r.Check([]Gate{g}) }
+
+// All gates that fail are told, in the documents too, with how many things each fails for, and figures that are
+// on the side of the gate on which they are judged to be.
+func TestGatesThatFail(t *testing.T) {
+	bare := &costs{names: &names{}, trace: &Trace{Profile: &profile.Profile{}}}
+	r := &Result{CPU: Figure{Verdict: Unclear}, a: bare, b: bare, Types: []Named{
+		{Name: "A", Figure: Figure{Before: 1000, After: 1104, Change: 10.4, Low: 8, High: 12, Verdict: More}},
+		{Name: "B", Figure: Figure{Before: 1000, After: 1200, Change: 20, Low: 8, High: 32, Verdict: More}},
+		{Name: "C", Figure: Figure{Before: 1000, After: 700, Change: -30, Low: -32, High: -28, Verdict: Less}},
+	}}
+	var gates []Gate
+	for _, s := range []string{"alloc:A>+10%", "alloc:A>+10.5%", "alloc:*>+10%", "alloc:C<-29.96%"} {
+		g, err := ParseGate(s)
+		require.NoError(t, err)
+		gates = append(gates, g)
+	}
+	want := []string{
+		"--fail-on alloc:A>+10%: A changed by +10.4 % (95 %: +8 to +12 %)",
+		"--fail-on alloc:*>+10%: A changed by +10.4 % (95 %: +8 to +12 %); and 1 more",
+		"--fail-on alloc:C<-29.96%: C changed by -30 % (95 %: -32 to -28 %)",
+	}
+	assert.Equal(t, strings.Join(want, "\n"), r.Check(gates))
+	assert.Equal(t, GateResult{"alloc:A>+10.5%", false, "not beyond noise, or not that far"}, r.Gates[1])
+	var md strings.Builder
+	require.NoError(t, r.Markdown(&md, 10))
+	for _, w := range want {
+		assert.Contains(t, md.String(), "- "+text.Markdown(w)+".\n")
 	}
 }
 
@@ -194,9 +226,9 @@ func TestGateOnNone(t *testing.T) {
 		require.NoError(t, err)
 		a, b := batch(1, work, false), batch(2, work, false)
 		a.unrecorded = nil
-		assert.Contains(t, g.Check(Traces(a, b)), "neither trace has anything of that name", "%s of a trace that may not have recorded it", gate)
+		assert.Contains(t, reason(g, Traces(a, b)), "neither trace has anything of that name", "%s of a trace that may not have recorded it", gate)
 		b.unrecorded = nil
-		assert.Empty(t, g.Check(Traces(a, b)), gate)
+		assert.Empty(t, reason(g, Traces(a, b)), gate)
 	}
 }
 
@@ -232,7 +264,7 @@ func TestNotRecordedIsNoZero(t *testing.T) {
 			assert.Equal(t, len(kinds), strings.Count(out.String(), "Not compared: "))
 			g, err := ParseGate(tt.gate)
 			require.NoError(t, err)
-			if why := g.Check(r); tt.why == "" {
+			if why := reason(g, r); tt.why == "" {
 				assert.Empty(t, why)
 			} else {
 				assert.Contains(t, why, tt.why)
@@ -262,7 +294,7 @@ func TestWaitsForLocks(t *testing.T) {
 	for gate, want := range map[string]string{"locks:*.Hold>+10%": "--fail-on locks:*.Hold>+10%: " + hold + " is new", "locks:*TryStep>+10%": "", "locks:Nobody>+10%": "neither trace has anything of that name"} {
 		g, err := ParseGate(gate)
 		require.NoError(t, err)
-		if why := g.Check(Traces(threads, locks)); want == "" {
+		if why := reason(g, Traces(threads, locks)); want == "" {
 			assert.Empty(t, why)
 		} else {
 			assert.Contains(t, why, want)
@@ -321,7 +353,7 @@ func TestTooFewToJudge(t *testing.T) {
 	} {
 		g, err := ParseGate(text)
 		require.NoError(t, err)
-		if why := g.Check(r); want == "" {
+		if why := reason(g, r); want == "" {
 			assert.Empty(t, why, text)
 		} else {
 			assert.Contains(t, why, want, text)
@@ -534,7 +566,7 @@ func TestServices(t *testing.T) {
 		}
 		g, err := ParseGate("cpu:Lab.Req.BurnA<-10%")
 		require.NoError(t, err)
-		assert.NotEmpty(t, g.Check(r))
+		assert.NotEmpty(t, reason(g, r))
 	}
 	for _, pair := range [][2]*Trace{{before, same}, {same, before}} {
 		r := Traces(pair[0], pair[1])
@@ -558,7 +590,7 @@ func TestCounters(t *testing.T) {
 	assert.Equal(t, Unclear, r.Counters[1].Verdict)
 	g, err := ParseGate("counters:*/queue>+50%")
 	require.NoError(t, err)
-	assert.NotEmpty(t, g.Check(r))
+	assert.NotEmpty(t, reason(g, r))
 }
 
 // TestIdleCounters holds that an interval in which an EventCounter measured nothing is no value of
@@ -912,8 +944,8 @@ func TestUnlikeSamplers(t *testing.T) {
 	}
 	gate, err := ParseGate("cpu:*>+10%")
 	require.NoError(t, err)
-	assert.Contains(t, gate.Check(r), "cannot be judged: processors took the samples of trace 1", "it would pass or fail by chance")
-	assert.Empty(t, gate.Check(Traces(b, b)))
+	assert.Contains(t, reason(gate, r), "cannot be judged: processors took the samples of trace 1", "it would pass or fail by chance")
+	assert.Empty(t, reason(gate, Traces(b, b)))
 	assert.NotContains(t, strings.Join(Traces(b, b).verdict(), "\n"), says)
 	b.Name = "perf"
 	assert.Contains(t, Traces(b, a).verdict()[0], "Processors took the samples of perf")
@@ -975,9 +1007,9 @@ func TestErrors(t *testing.T) {
 			assert.Equal(t, tt.verdict == Unclear, r.Summary() == "nothing moved beyond noise")
 			assert.Equal(t, r.Errors[0].Before+r.Errors[0].After > 0, strings.Contains(out.String(), "Requests with errors, %"))
 			if tt.gate == "" {
-				assert.Empty(t, gate.Check(r))
+				assert.Empty(t, reason(gate, r))
 			} else {
-				assert.Contains(t, gate.Check(r), tt.gate)
+				assert.Contains(t, reason(gate, r), tt.gate)
 			}
 		})
 	}
@@ -986,12 +1018,12 @@ func TestErrors(t *testing.T) {
 	assert.Empty(t, r.Errors)
 	require.Len(t, r.NotCompared, 1)
 	assert.Equal(t, "the trace after tells the status of no request", r.NotCompared[0].Why)
-	assert.Contains(t, gate.Check(r), "cannot be judged: the trace after tells the status of no request")
+	assert.Contains(t, reason(gate, r), "cannot be judged: the trace after tells the status of no request")
 	// Without requests there are no errors of any, which is no news.
 	r = Traces(answered(batch(1, work, false), nil), answered(batch(1, work, false), map[answer]int{fine: 50}))
 	require.Len(t, r.NotCompared, 1)
 	assert.Equal(t, "requests", r.NotCompared[0].Kind)
-	assert.Contains(t, gate.Check(r), "cannot be judged: the trace before has no requests")
+	assert.Contains(t, reason(gate, r), "cannot be judged: the trace before has no requests")
 }
 
 // TestSidesOfRequests: what a request costs that a service serves is not what one costs that it makes.
@@ -1104,5 +1136,17 @@ func TestDoneOnce(t *testing.T) {
 		require.Len(t, r.Exceptions, 1)
 		assert.Equal(t, tt.verdict, r.Exceptions[0].Verdict, r.Exceptions[0])
 		assert.Equal(t, tt.verdict, r.GC[0].Verdict, r.GC[0])
+	}
+}
+
+// Lists of which there is nothing are empty in JSON, not null, over which jq does not go.
+func TestJSONHasLists(t *testing.T) {
+	none := func() *Trace {
+		return &Trace{Profile: &profile.Profile{Table: profile.NewTable()}, Requests: newRequests(false)}
+	}
+	for _, r := range []*Result{Traces(none(), none()), Traces(batch(1, map[string]int{"A()": 100}, false), none())} {
+		var b strings.Builder
+		require.NoError(t, r.JSON(&b))
+		assert.NotContains(t, b.String(), "null")
 	}
 }

@@ -92,6 +92,14 @@ func (r *Result) leaveOut(before, after *Trace) {
 		}
 		r.NotCompared = append(r.NotCompared, NotCompared{k.name, fmt.Sprintf("the trace %s %s", side, lacking.without(k)), k.words})
 	}
+	for i := range kinds { // lists of JSON, which none is null
+		if list := kinds[i].list; list != nil && *list(r) == nil {
+			*list(r) = []Named{}
+		}
+	}
+	if r.Methods == nil {
+		r.Methods = []Method{}
+	}
 }
 
 // compares reports whether both traces, or neither, recorded a kind.

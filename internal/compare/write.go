@@ -160,8 +160,13 @@ func add(v []string, format string, args ...any) []string {
 // verdict are the sentences that come first.
 func (r *Result) verdict() []string { return slices.Concat(r.doubts(), r.moves(), r.rests()) }
 
-// doubts are sentences on what all that moved may come of.
+// doubts are the gates that failed, and sentences on what all that moved may come of.
 func (r *Result) doubts() (v []string) {
+	for _, g := range r.Gates {
+		if g.Failed {
+			v = append(v, g.Found+".")
+		}
+	}
 	for i, name := range []string{r.Before, r.After} {
 		if r.Damages != nil && r.Damages[i] > 0 {
 			v = add(v, "Places at which %s is damaged: %d. What could be saved of it is compared.", name, r.Damages[i])
