@@ -368,19 +368,29 @@ func TestConnectionBesideAnOpenHandshake(t *testing.T) {
 }
 
 // Without ids what a request lacks may have been taken for that of another one: it is no sign that
-// the trace lost events.
+// the trace lost events, and a request that ended is whole.
 func TestWhatIsMissingWithoutIDs(t *testing.T) {
-	step, finish := withoutIDs()
-	for _, k := range []httpphases.Kind{httpphases.RequestContentStart, httpphases.ResponseContentStart} {
-		step(1, httpphases.RequestStart, httpphases.Event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1})
-		step(1, k, httpphases.Event{})
-		step(1, k+1, httpphases.Event{})
-		step(1, httpphases.RequestStop, httpphases.Event{Status: 200, HasStatus: true})
+	for _, lost := range []bool{false, true} {
+		step, finish := withoutIDs()
+		if lost {
+			step(1, httpphases.EventsLost, httpphases.Event{})
+		}
+		for _, k := range []httpphases.Kind{httpphases.RequestContentStart, httpphases.ResponseContentStart} {
+			step(1, httpphases.RequestStart, httpphases.Event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 1, Minor: 1})
+			step(1, k, httpphases.Event{})
+			step(1, k+1, httpphases.Event{})
+			step(1, httpphases.RequestStop, httpphases.Event{Status: 200, HasStatus: true})
+		}
+		rows := finish()
+		require.Len(t, rows, 2)
+		assert.Contains(t, rows[0].Missing, "request headers")
+		if lost {
+			assert.Equal(t, httpphases.Incomplete, rows[0].Outcome)
+			continue
+		}
+		assert.Equal(t, httpphases.OK, rows[0].Outcome)
+		assert.Equal(t, httpphases.OK, rows[1].Outcome, "a handler of the program's own answered it")
 	}
-	rows := finish()
-	require.Len(t, rows, 2)
-	assert.Equal(t, httpphases.Incomplete, rows[0].Outcome)
-	assert.Equal(t, httpphases.OK, rows[1].Outcome, "a handler of the program's own answered it")
 }
 
 // Without ids the connection that was closed tells which of two requests gave up, and which one is

@@ -693,7 +693,7 @@ func (w *rowWriter) outcome() {
 		if !r.stopped || r.headless {
 			q.Outcome = Incomplete
 		}
-	case !r.stopped, r.lost:
+	case !r.stopped, r.lost && (!r.idless || w.b.lossy): // without ids another request may have what it misses
 		q.Outcome = Incomplete
 	}
 	if !r.stopped && r.lost || r.headless {
