@@ -180,7 +180,6 @@ func TestAnEventWithoutAStackTellsWhereNoEventHasOne(t *testing.T) {
 	assert.Same(t, l.acts[1], a)
 }
 
-// Async methods whose state is an object, as all of a debug build, share the code that resumes them.
 func TestAThreadThatHadNoWorkWasForNobodyWhateverComes(t *testing.T) {
 	l := newLab(t)
 	l.add(Event{Kind: Start, ID: l.id(1), Name: "Connection", Thread: 2}, frameTop, frameDispatch, frameRun, frameUser)
@@ -199,6 +198,7 @@ func TestAThreadThatHadNoWorkWasForNobodyWhateverComes(t *testing.T) {
 	assert.False(t, known)
 }
 
+// Async methods whose state is an object, as all of a debug build, share the code that resumes them.
 func TestAnotherAsyncMethodIsAnotherCallOfWhatResumesIt(t *testing.T) {
 	l := newLab(t)
 	item := []stacks.FrameID{frameTop, frameDispatch, frameRun}
