@@ -185,3 +185,37 @@ func TestFailedSinceBeforeTheRecording(t *testing.T) {
 		assert.Equal(t, c.want, got, name)
 	}
 }
+
+// TestVersionOfBeforeTheRecording: which version a request was made with that was under way when the recording
+// began is not told. HTTP/2 says ResponseHeadersStart before it waits, HTTP/1.1 when the answer is there.
+func TestVersionOfBeforeTheRecording(t *testing.T) {
+	for begins, want := range map[int64]string{
+		31: "[request_headers 30000000 wait 69000000]",
+		90: "[request_headers 30000000 wait 60000000 response_headers 9000000]",
+	} {
+		var rows []*httpphases.Request
+		b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows = append(rows, r) }})
+		for _, x := range []struct {
+			at   int64 // ms
+			kind httpphases.Kind
+			k    uint32 // of the activity below that of the request
+		}{
+			{0, httpphases.RequestHeadersStart, 1}, {30, httpphases.RequestHeadersStop, 1},
+			{begins, httpphases.ResponseHeadersStart, 2}, {99, httpphases.ResponseHeadersStop, 2}, {100, httpphases.RequestStop, 0},
+		} {
+			path := []uint32{1, 7, x.k}
+			if x.k == 0 {
+				path = path[:2]
+			}
+			e := httpphases.Event{Kind: x.kind, Time: x.at * 1e6, Thread: 3, ID: id(path...), PathLen: uint8(len(path)), HasConn: x.k == 1, Status: 200, HasStatus: true}
+			copy(e.Path[:], path)
+			b.Add(&e)
+		}
+		b.Finish(1e9)
+		if assert.Len(t, rows, 1) {
+			assert.True(t, rows[0].StartUnknown)
+			assert.Empty(t, rows[0].Version)
+			assert.Equal(t, want, fmt.Sprint(rows[0].Phases))
+		}
+	}
+}

@@ -514,8 +514,8 @@ func (w *rowWriter) oneAtATime(h *hop, x *exchange) bool {
 	return w.r.onlyOne()
 }
 
-// onlyOne reports whether r asked for HTTP/1 and no more.
-func (r *request) onlyOne() bool { return r.major < 2 && r.policy != orHigher }
+// onlyOne reports whether r asked for HTTP/1 and no more. Without its start it is not known what it asked for.
+func (r *request) onlyOne() bool { return r.major == 1 && r.policy != orHigher }
 
 func (w *rowWriter) httpVersion(h *hop) string {
 	x := h.last()
