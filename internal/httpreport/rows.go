@@ -217,6 +217,9 @@ func AppendSummary(b []byte, s *Summary) []byte {
 		o.key("served")
 		q := open(o.b)
 		h.counts(&q)
+		if h.Upgraded > 0 {
+			q.int("upgraded", int64(h.Upgraded))
+		}
 		h.quantiles(&q)
 		o.b = q.close()
 	}

@@ -510,6 +510,9 @@ func (w *tableWriter) totals(s *Summary) bool {
 		if made {
 			w.str("\n")
 		}
+		if n := s.Served.Upgraded; n > 0 {
+			s.Served.Name = fmt.Sprintf("all requests, times but of %d that became WebSockets", n)
+		}
 		w.hosts([]*Host{s.Served}, "served")
 	}
 	return made || s.Served != nil

@@ -91,3 +91,19 @@ func TestTableOfALoop(t *testing.T) {
 		assert.Contains(t, b.String(), more)
 	}
 }
+
+// The totals of what was served say that they are without the times of WebSockets, in the table and as JSON.
+func TestTotalsWithoutWebSockets(t *testing.T) {
+	s := &Summary{Shown: 3}
+	for _, r := range []httpphases.ServerRequest{
+		{Status: 200, Duration: 5e6, HasDuration: true}, {Status: 101, Duration: 3600e9, HasDuration: true}, {Method: "CONNECT"},
+	} {
+		s.AddServed(&r)
+	}
+	var b strings.Builder
+	require.NoError(t, newTable(&b, &Options{Totals: true}).Close(s))
+	assert.Regexp(t, `(?m)^ +3 +5.000 +5.000 +5.000 +5.000  all requests, times but of 2 that became WebSockets$`, b.String())
+	b.Reset()
+	require.NoError(t, newJSON(&b, &Options{}).Close(s))
+	assert.Contains(t, b.String(), `"upgraded":2,"p50_ms":5,`)
+}

@@ -75,6 +75,7 @@ type Host struct {
 	New        int    // new connections
 	Redirected int
 	Durations  quantile.Numbers // ns, of requests that ended
+	Upgraded   int              // to a WebSocket: their durations are not among these
 }
 
 // A PhaseSum adds up one phase over all requests.
@@ -178,7 +179,10 @@ func (s *Summary) AddServed(r *httpphases.ServerRequest) {
 		s.Served = &Host{Name: "all requests", Durations: quantile.Numbers{Spool: s.Spool}}
 	}
 	s.Served.count(r.Status, r.Outcome)
-	if r.HasDuration && r.Outcome != httpphases.Incomplete && !r.Upgraded() {
+	switch {
+	case r.Upgraded():
+		s.Served.Upgraded++
+	case r.HasDuration && r.Outcome != httpphases.Incomplete:
 		s.Served.Durations.Add(r.Duration)
 	}
 }
