@@ -1,6 +1,7 @@
 package httpphases_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -439,4 +440,36 @@ func TestRivalsWithoutIDs(t *testing.T) {
 	for _, r := range rows {
 		assert.Equal(t, httpphases.Guessed, r.Marks())
 	}
+}
+
+// Without ids the span of a request tells that it is answered, and how, where the end of the headers was
+// taken for that of another one: what follows on the thread is of this request.
+func TestSpanTellsTheAnswerWithoutIDs(t *testing.T) {
+	step, finish := withoutIDs()
+	span := func(n int) *httpphases.Span {
+		return &httpphases.Span{Name: "System.Net.Http.HttpRequestOut", ID: fmt.Sprint("span", n), SpanID: fmt.Sprint(n)}
+	}
+	step(1, httpphases.ConnectionEstablished, httpphases.Event{Conn: 1, HasConn: true, Scheme: "http", Host: "h", Port: 80, Major: 2})
+	for n := range 3 {
+		step(1, httpphases.RequestStart, httpphases.Event{Scheme: "http", Host: "h", Port: 80, Text: "/", Major: 2, Policy: 2})
+		step(1, httpphases.SpanStart, httpphases.Event{Span: span(n)})
+		step(1, httpphases.RequestHeadersStart, httpphases.Event{Conn: 1, HasConn: true})
+		step(1, httpphases.RequestHeadersStop, httpphases.Event{})
+		step(1, httpphases.ResponseHeadersStart, httpphases.Event{})
+	}
+	status := []int{200, 404, 500}
+	for _, n := range []int{2, 0, 1} {
+		s := span(n)
+		s.Status = status[n]
+		step(2, httpphases.SpanStop, httpphases.Event{Span: s})
+		step(2, httpphases.ResponseContentStart, httpphases.Event{})
+		step(2, httpphases.ResponseContentStop, httpphases.Event{})
+		step(2, httpphases.RequestStop, httpphases.Event{Status: int32(status[n]), HasStatus: true})
+	}
+	var got []string
+	for _, r := range finish() {
+		got = append(got, fmt.Sprintln(r.Start/1e6, r.Outcome, r.Status, r.Duration/1e6))
+	}
+	slices.Sort(got)
+	assert.Equal(t, []string{"12 ok 500 8\n", "2 ok 200 22\n", "7 ok 404 21\n"}, got)
 }

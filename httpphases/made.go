@@ -237,7 +237,19 @@ func (b *Builder) spanStop(p *process, th *thread, e *Event) {
 		th.last, th.at = r, e.Time
 	}
 	if !r.bridged {
-		if x := r.hop().last(); x != nil && x.resp.closed() && !x.hasStatus && s.Status > 0 {
+		x := r.hop().last()
+		if x == nil || s.Status <= 0 {
+			return
+		}
+		if r.idless && !x.resp.closed() { // the answer has come: nothing else told that it is this one's
+			if !x.resp.begun() {
+				x.resp.start = e.Time
+			}
+			x.resp.end, x.resp.inferred = e.Time, true
+			x.leave(r)
+			p.idless.moved(r, b.now)
+		}
+		if x.resp.closed() && (r.idless || !x.hasStatus) {
 			x.status, x.hasStatus = int32(s.Status), true
 		}
 		return

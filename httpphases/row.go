@@ -669,6 +669,9 @@ func (w *rowWriter) outcome() {
 	}
 	if r.hasStatus && r.status >= 0 {
 		q.Status = int(r.status)
+		if r.idless && r.spanStatus > 0 && !r.redirected() {
+			q.Status = r.spanStatus // that has an id, the stop none
+		}
 	} else if !r.hasStatus && !(w.b.lossy && r.redirected()) { // what followed may be lost
 		q.Status = r.spanStatus
 	}
