@@ -3,6 +3,8 @@ package command
 import (
 	"cmp"
 	"container/heap"
+	"net"
+	"net/netip"
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -44,11 +46,23 @@ func (t *httpTotals) served(s *httpphases.ServerRequest) {
 	row := httpRow{served: s}
 	if t.measures != nil && s.Outcome != httpphases.Incomplete {
 		_, failed := row.wentWrong()
-		t.measures.Request("server", s.Host, routeName(s.Method, cmp.Or(s.Route, httpphases.Route(s.Target))), failed, duration(s.HasDuration && !s.Upgraded(), s.Duration))
+		t.measures.Request("server", servedHost(s.Host), routeName(s.Method, cmp.Or(s.Route, httpphases.Route(s.Target))), failed, duration(s.HasDuration && !s.Upgraded(), s.Duration))
 	}
 	if t.sides&requests.Server != 0 {
 		t.count(row, t.Served)
 	}
+}
+
+// servedHost is the name that a server was asked by, without what another run has another of: the port, which may
+// be any free one, and an address.
+func servedHost(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	if _, err := netip.ParseAddr(strings.Trim(host, "[]")); err == nil {
+		return ""
+	}
+	return host
 }
 
 func routeName(method, route string) string { return strings.TrimSpace(method + " " + route) }

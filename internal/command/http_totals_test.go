@@ -26,3 +26,16 @@ func TestAWebSocketIsNoSlowRequest(t *testing.T) {
 		assert.Equal(t, map[int]int{report.DurationBin(3600e9): 1}, rep.Measures.Routes[0].Durations)
 	}
 }
+
+// A route that a server serves is the same in another run, on another port and machine.
+func TestServedRoutesWithoutPlace(t *testing.T) {
+	totals := newHTTPTotals(&Call{Measure: true}, requests.Server)
+	for _, host := range []string{"shop.example", "shop.example:8080", "127.0.0.1:41233", "10.0.0.7", "[::1]:5000", "[fe80::1]", "::1", ""} {
+		totals.served(&httpphases.ServerRequest{Host: host, Method: "GET", Route: "/a", Status: 200})
+	}
+	counts := map[string]int{}
+	for _, r := range totals.measures.One().Routes {
+		counts[r.Host] += r.Count
+	}
+	assert.Equal(t, map[string]int{"shop.example": 2, "": 6}, counts)
+}
