@@ -30,13 +30,13 @@ type Comparison struct {
 	Failed      []NewFailure `json:"failed"` // the first 1000 of NewFailures
 	Causes      []Cause      `json:"causes"` // why traces failed, the largest change first
 
-	Requests [2]int               `json:"requests"`
-	Errors   compare.Figure       `json:"error_rate"` // of requests, in percent; a side without requests has none
-	Routes   []RouteChange        `json:"routes"`
-	Methods  []MethodChange       `json:"methods"`
-	Gates    []compare.GateResult `json:"gates,omitempty"`
-	Notes    []string             `json:"notes,omitempty"`
-	alone    bool                 // a trace each: see methods
+	Requests [2]int         `json:"requests"`
+	Errors   compare.Figure `json:"error_rate"` // of requests, in percent; a side without requests has none
+	Routes   []RouteChange  `json:"routes"`
+	Methods  []MethodChange `json:"methods"`
+	Gates    []GateResult   `json:"gates,omitempty"`
+	Notes    []string       `json:"notes,omitempty"`
+	alone    bool           // a trace each: see methods
 }
 
 // A NewFailure is a trace that failed and did not before.
@@ -124,13 +124,13 @@ func (m *Merger) addSide(ctx context.Context, c Config, name string) error {
 func compareReports(before, after string, a, b *Report) (*Comparison, error) {
 	x := &Comparison{Before: before, After: after, Traces: [2]int{a.Totals.Traces, b.Totals.Traces}, Failed: []NewFailure{}, Causes: []Cause{}, Routes: []RouteChange{}, Methods: []MethodChange{}}
 	if a.Do != b.Do {
-		x.Notes = append(x.Notes, fmt.Sprintf("one is of --do %s, the other of --do %s: only what both tell is compared", a.Do, b.Do))
+		x.note("one is of --do %s, the other of --do %s: only what both tell is compared", a.Do, b.Do)
 	}
 	if p, q := a.Totals.Requests.side(), b.Totals.Requests.side(); p != q && p != "" && q != "" {
-		x.Notes = append(x.Notes, fmt.Sprintf("one is of --side %s, the other of --side %s: their requests are different ones, and what moved in them is no change of the service; make one of them again", p, q))
+		x.note("one is of --side %s, the other of --side %s: their requests are different ones, and what moved in them is no change of the service; make one of them again", p, q)
 	}
 	if a.Version != b.Version {
-		x.Notes = append(x.Notes, "made by different versions of tracefix")
+		x.note("made by different versions of tracefix")
 	}
 	x.Failures = compare.Share(a.Totals.Failed, a.Totals.Traces, b.Totals.Failed, b.Totals.Traces, compare.Critical(1))
 	if err := x.failures(a, b); err != nil {
@@ -140,9 +140,16 @@ func compareReports(before, after string, a, b *Report) (*Comparison, error) {
 	x.routes(routesAlike(ma, mb))
 	x.methods(ma, mb)
 	if a.Totals.Measures == nil && b.Totals.Measures == nil {
-		x.Notes = append(x.Notes, "neither report has figures on requests or methods: an older tracefix made them, or no trace had any (--do http counts requests, --do repair methods)")
+		x.note("neither report has figures on requests or methods: an older tracefix made them, or no trace had any (--do http counts requests, --do repair methods)")
 	}
 	return x, nil
+}
+
+// note adds what the comparison leaves out, or is to be known about it. Inlined, it would take a kilobyte.
+//
+//go:noinline
+func (x *Comparison) note(form string, args ...any) {
+	x.Notes = append(x.Notes, fmt.Sprintf(form, args...))
 }
 
 // side tells which requests were asked for, as --side names them; "" where none were.
@@ -277,16 +284,19 @@ func (x *Comparison) routes(a, b *report.Measures) {
 	}
 	x.Errors = compare.Share(errs[0], x.Requests[0], errs[1], x.Requests[1], compare.Critical(1))
 	limit := compare.Critical(3 * len(b.Routes))
-	var rare []RouteChange // in one of them
+	rare, most := 0, RouteChange{} // of those of which one batch has too few
 	apart := func(r *report.Measured, was, is int) {
-		if max(was, is) >= leastRequests {
-			rare = append(rare, RouteChange{Side: r.Side, Host: r.Host, Route: r.Route, Count: [2]int{was, is}})
+		if n := max(was, is); n >= leastRequests {
+			if rare++; n > max(most.Count[0], most.Count[1]) {
+				most = RouteChange{Side: r.Side, Host: r.Host, Route: r.Route, Count: [2]int{was, is}}
+			}
 		}
 	}
 	for i := range b.Routes {
 		r := &b.Routes[i]
-		old := cmp.Or(before[of(r)], &report.Measured{})
-		if delete(before, of(r)); min(old.Count, r.Count) < leastRequests {
+		k := of(r)
+		old := cmp.Or(before[k], &report.Measured{})
+		if delete(before, k); min(old.Count, r.Count) < leastRequests {
 			apart(r, old.Count, r.Count)
 			continue
 		}
@@ -296,21 +306,13 @@ func (x *Comparison) routes(a, b *report.Measures) {
 			P50:    quantileChange(old, r, 0.5, limit), P95: quantileChange(old, r, 0.95, limit),
 		})
 	}
-	for _, old := range before {
-		apart(old, old.Count, 0)
+	for i := range a.Routes {
+		if old := &a.Routes[i]; before[of(old)] != nil {
+			apart(old, old.Count, 0)
+		}
 	}
-	text.SortRows(rare, func(p, q *RouteChange) int {
-		return cmp.Or(cmp.Compare(max(q.Count[0], q.Count[1]), max(p.Count[0], p.Count[1])), strings.Compare(p.name(), q.name()))
-	})
-	if n := len(rare); n > 0 { // a route that has another name now is one of those
-		var names []string
-		for i := range rare[:min(n, 3)] {
-			names = append(names, fmt.Sprintf("%s (%s -> %s)", rare[i].name(), report.Count(rare[i].Count[0]), report.Count(rare[i].Count[1])))
-		}
-		if n > 3 {
-			names = append(names, fmt.Sprintf("%d more", n-3))
-		}
-		x.Notes = append(x.Notes, fmt.Sprintf("routes are not compared of which one batch has fewer than %d requests: %s", leastRequests, strings.Join(names, ", ")))
+	if rare > 0 { // a route that has another name now is two of them
+		x.note("routes that are not compared, as one batch has fewer than %d requests of them: %d, such as %s (%d -> %d)", leastRequests, rare, most.name(), most.Count[0], most.Count[1])
 	}
 	text.SortRows(x.Routes, func(p, q *RouteChange) int {
 		size := func(f *compare.Figure) float64 { return math.Abs(f.Change) }
@@ -342,7 +344,7 @@ func (x *Comparison) methods(a, b *report.Measures) {
 		}
 	}
 	if x.alone = a.Traces+b.Traces <= 2; x.alone && len(names) > 0 {
-		x.Notes = append(x.Notes, alone+": methods are not compared; `tracefix compare` compares two traces")
+		x.note(alone + ": methods are not compared; `tracefix compare` compares two traces")
 		return
 	}
 	limit := compare.Critical(len(names))
@@ -359,22 +361,17 @@ func (x *Comparison) methods(a, b *report.Measures) {
 // alone says why methods of a trace on each side are not compared.
 const alone = "one trace each, which does not tell how much the methods' shares differ from trace to trace"
 
-// A share is a method's part of all CPU time. Each trace is one measurement of it: variance is that of one,
-// as a part of its square. Beside that runs differ.
-type share struct {
-	part, variance, run float64
-	traces, free        float64 // free: degrees of freedom of variance
-}
+// A share is a method's part of all CPU time and what it differs by between runs. Each trace is one measurement of
+// it: scatter is the variance of one as a part of its square, times free, its degrees of freedom.
+type share struct{ part, run, scatter, free, traces float64 }
 
 func shareOf(h report.HotTime, m *report.Measures) share {
-	n := float64(m.Traces)
-	s := share{part: h.Self / m.CPU, traces: n}
-	s.run = compare.RunNoise(s.part, 1)
+	part, n := h.Self/m.CPU, float64(m.Traces)
+	s := share{part: part, run: compare.RunNoise(part, 1), traces: n}
 	if h.Self == 0 {
-		s.run = math.Hypot(s.run, m.Missed/m.CPU) // it may be there, and not among the hottest
-	} else if n > 1 {
-		s.variance = max(0, h.Squares-2*s.part*h.Cross+s.part*s.part*m.Squares) / (h.Self * h.Self) * n * n / (n - 1)
-		s.free = n - 1
+		s.run += m.Missed / m.CPU // it may be there, and not among the hottest
+	} else {
+		s.scatter, s.free = n*n*max(0, h.Squares-2*part*h.Cross+part*part*m.Squares)/(h.Self*h.Self), n-1
 	}
 	return s
 }
@@ -382,20 +379,22 @@ func shareOf(h report.HotTime, m *report.Measures) share {
 // judgeShares judges shares, in percent. Traces of both sides scatter alike; by how much is hardly known of few,
 // which may be alike by chance.
 func judgeShares(p, q share, limit float64) compare.Figure {
-	free, variance := p.free+q.free, 1.0 // it is there, or it is not
-	if free > 0 {
-		variance = (p.variance*p.free + q.variance*q.free) / free
+	free, scatter := p.free+q.free, p.scatter+q.scatter
+	if free == 0 { // it is there, or it is not
+		free, scatter = 1, 1
 	}
-	free = max(1, free)
-	scatter := variance * (p.part*p.part/p.traces + q.part*q.part/q.traces)
+	scatter *= (p.part*p.part/p.traces + q.part*q.part/q.traces) / free
 	sigma := func(z float64) float64 {
-		return math.Hypot(math.Hypot(p.run, q.run), student(z, free)*math.Sqrt(scatter))
+		t := student(z, free)
+		return 100 * math.Sqrt(p.run*p.run+q.run*q.run+t*t*scatter)
 	}
-	return compare.Judge(100*p.part, 100*q.part, 100*sigma(1.96), limit*sigma(limit)/sigma(1.96))
+	return compare.Judge(100*p.part, 100*q.part, sigma(1.96), limit*sigma(limit)/sigma(1.96))
 }
 
 // student returns how many times as far from the mean as z sigmas the same part of Student's distribution lies
 // (by Wallace's approximation).
+//
+//go:noinline
 func student(z, free float64) float64 {
 	z2 := z * (8*free + 3) / (8*free + 1)
 	return math.Sqrt(free*math.Expm1(z2*z2/free)) / z
@@ -436,22 +435,25 @@ func ParseComparisonGate(s string) (ComparisonGate, error) {
 }
 
 // Check asks the gates, and returns why they fail, a line each.
-func (x *Comparison) Check(gates []ComparisonGate) string {
+func (x *Comparison) Check(gates []ComparisonGate) (why string) {
 	x.Gates = nil
 	for _, g := range gates {
-		x.Gates = append(x.Gates, g.check(x))
+		r := g.check(x)
+		if x.Gates = append(x.Gates, r); r.Failed {
+			why += r.Found + "\n"
+		}
 	}
-	return compare.Failed(x.Gates)
+	return strings.TrimSuffix(why, "\n")
 }
 
-func (g *ComparisonGate) check(x *Comparison) compare.GateResult {
+func (g *ComparisonGate) check(x *Comparison) GateResult {
 	if g.counted {
 		if g.name == "http-error-rate" && x.Requests[1] == 0 {
-			return compare.GateResult{Gate: g.text, Failed: true, Found: fmt.Sprintf("--fail-on %s: nothing tells it: no trace of %s has HTTP requests", g.text, x.After)}
+			return GateResult{Gate: g.text, Failed: true, Found: fmt.Sprintf("--fail-on %s: nothing tells it: no trace of %s has HTTP requests", g.text, x.After)}
 		}
 		v := map[string]float64{"new-failures": float64(x.NewFailures), "failed-rate": x.Failures.After, "http-error-rate": x.Errors.After}[g.name]
-		failed := map[string]bool{">": v > g.value, ">=": v >= g.value, "<": v < g.value, "<=": v <= g.value}[g.op]
-		return compare.GateResult{Gate: g.text, Failed: failed, Found: fmt.Sprintf("--fail-on %s: %s is %s", g.text, g.name, Gate{value: g.value}.rounded(v))}
+		limit := Gate{op: g.op, value: g.value}
+		return GateResult{Gate: g.text, Failed: limit.fails(v), Found: "--fail-on " + g.text + ": " + g.name + " is " + limit.rounded(v)}
 	}
 	found := false
 	var why []string
@@ -472,18 +474,24 @@ func (g *ComparisonGate) check(x *Comparison) compare.GateResult {
 	} else {
 		for i := range x.Routes {
 			r := &x.Routes[i]
-			f := map[string]*compare.Figure{"p95": &r.P95, "p50": &r.P50, "errors": &r.Errors}[g.change.What]
+			f := &r.Errors
+			switch g.change.What {
+			case "p95":
+				f = &r.P95
+			case "p50":
+				f = &r.P50
+			}
 			test(r.name(), r.Route, f)
 		}
 	}
 	switch {
 	case found:
 	case g.change.What == "cpu" && x.alone:
-		why = append(why, fmt.Sprintf("--fail-on %s: cannot be judged: %s", g.text, alone))
+		why = []string{"--fail-on " + g.text + ": cannot be judged: " + alone}
 	default:
-		why = append(why, fmt.Sprintf("--fail-on %s: neither report has anything of that name that is frequent enough to compare", g.text))
+		why = []string{"--fail-on " + g.text + ": neither report has anything of that name that is frequent enough to compare"}
 	}
-	return compare.Answer(g.text, why)
+	return GateResult{Gate: g.text, Failed: len(why) > 0, Found: cmp.Or(compare.Told(why), "not beyond noise, or not that far")}
 }
 
 // JSON writes x as one document.
@@ -549,27 +557,27 @@ func (x *Comparison) byMedian() []*RouteChange {
 func (x *Comparison) verdict() (v []string) {
 	for _, g := range x.Gates {
 		if g.Failed {
-			v = append(v, g.Found+".")
+			v = compare.Add(v, "%s.", g.Found)
 		}
 	}
 	if x.NewFailures > 0 {
-		v = append(v, fmt.Sprintf("%s trace%s failed that did not before (%s of %s failed, before %s of %s).", report.Count(x.NewFailures), report.Plural(x.NewFailures),
-			compare.Number(x.Failures.After)+" %", report.Count(x.Traces[1]), compare.Number(x.Failures.Before)+" %", report.Count(x.Traces[0])))
+		v = compare.Add(v, "%s trace%s failed that did not before (%s of %s failed, before %s of %s).", report.Count(x.NewFailures), report.Plural(x.NewFailures),
+			compare.Number(x.Failures.After)+" %", report.Count(x.Traces[1]), compare.Number(x.Failures.Before)+" %", report.Count(x.Traces[0]))
 	}
 	if f := &x.Failures; x.NewFailures == 0 && f.Moved() {
-		v = append(v, fmt.Sprintf("Traces that failed: %s -> %s %%, %s.", compare.Number(f.Before), compare.Number(f.After), f.Told()))
+		v = compare.Add(v, "Traces that failed: %s -> %s %%, %s.", compare.Number(f.Before), compare.Number(f.After), f.Told())
 	}
 	tell := func(what, unit string, list []*compare.Figure, name func(int) string) {
 		n := 0
 		for i, f := range list {
 			if f.Moved() {
 				if n++; n <= 3 {
-					v = append(v, fmt.Sprintf("%s: %s %s -> %s %s, %s.", name(i), what, compare.Number(f.Before), compare.Number(f.After), unit, f.Told()))
+					v = compare.Add(v, "%s: %s %s -> %s %s, %s.", name(i), what, compare.Number(f.Before), compare.Number(f.After), unit, f.Told())
 				}
 			}
 		}
 		if n > 3 {
-			v = append(v, fmt.Sprintf("%d more: %s.", n-3, what))
+			v = compare.Add(v, "%d more: %s.", n-3, what)
 		}
 	}
 	var p95, p50, errs, hot []*compare.Figure
@@ -593,9 +601,9 @@ func (x *Comparison) verdict() (v []string) {
 	tell("share of the CPU time", "%", hot, func(i int) string { return x.Methods[i].Method })
 	switch {
 	case len(v) == 0 && len(x.Notes) == 0:
-		v = append(v, "Nothing moved beyond noise.")
+		v = compare.Add(v, "Nothing moved beyond noise.")
 	case len(v) == 0:
-		v = append(v, "Of what is compared nothing moved beyond noise.")
+		v = compare.Add(v, "Of what is compared nothing moved beyond noise.")
 	}
 	return append(v, x.Notes...)
 }

@@ -230,7 +230,7 @@ func TestCompareTellsOtherRoutes(t *testing.T) {
 	x.routes(of(map[string]int{"GET /a": 100, "GET /old": 1200, "GET /rare": 39}), of(map[string]int{"GET /a": 100, "GET /new": 1100, "GET /more": 50, "GET /most": 41, "GET /rare": 3}))
 	assert.Len(t, x.Routes, 1)
 	assert.Equal(t, []string{"Of what is compared nothing moved beyond noise.",
-		"routes are not compared of which one batch has fewer than 40 requests: server GET /old (1,200 -> 0), server GET /new (0 -> 1,100), server GET /more (0 -> 50), 1 more"}, x.Document(10).Verdict)
+		"routes that are not compared, as one batch has fewer than 40 requests of them: 4, such as server GET /old (1200 -> 0)"}, x.Document(10).Verdict)
 }
 
 // TestCompareOfTheSame: of days that do not differ hardly any seems to.

@@ -37,8 +37,9 @@ type Result struct {
 	// to be less.
 	Damages []int `json:"damages,omitempty"`
 	// Lost are the events that the recorders of the two lost, if any were: likewise.
-	Lost  []int64      `json:"lost,omitempty"`
-	Gates []GateResult `json:"gates,omitempty"`
+	Lost []int64 `json:"lost,omitempty"`
+	// Failed are the gates that failed, and why.
+	Failed []string `json:"failed,omitempty"`
 
 	a, b *costs
 	few  map[string][]string // names of a kind that one of the traces has too little of
@@ -48,8 +49,9 @@ type Result struct {
 	// untold is that of the one whose file does not tell of samples whether they waited, if the other one does.
 	untold string
 	// ticked is that of the one whose samples processors took, if the runtime took those of the other one.
-	ticked  string
-	doubted bool // totals moved, and lost methods may be all of it
+	ticked   string
+	doubted  bool // totals moved, and lost methods may be all of it
+	nameless bool // what moved may be that a trace does not name code
 	// mix are the shares of the routes in all requests, percent, that moved far: by most first.
 	mix  []Named
 	bare bool // neither trace holds anything to compare
@@ -107,7 +109,12 @@ func Traces(before, after *Trace) *Result {
 		sigma = math.Hypot(sigma, math.Sqrt(a.rest.variance(before.nanos())+b.rest.variance(after.nanos())))
 	}
 	r.CPU = Judge(a.all/unitsA/1e6, b.all/unitsB/1e6, sigma/1e6, 3)
-	r.Methods, r.doubted = methods(a, b, r.PerRequest)
+	a.findUnnamed()
+	b.findUnnamed()
+	r.Methods, r.doubted, r.nameless = methods(a, b, r.PerRequest)
+	if f := &r.CPU; f.Moved() && f.within(a.apart/unitsA, b.apart/unitsB) {
+		f.Verdict, r.nameless = Unclear, true
+	}
 	r.Types = values(before, after, allocations, unitsA, unitsB)
 	r.Exceptions = values(before, after, exceptions, unitsA, unitsB)
 	r.Locks = values(before, after, lockWaits, unitsA, unitsB)
@@ -479,48 +486,31 @@ func (f *Figure) Moved() bool { return f.Verdict != Unclear }
 // A Gate is a condition under which a comparison fails: "cpu:Method>+10%".
 type Gate struct{ Change }
 
-// ParseGate reads KIND:NAME>+N% or KIND:NAME<-N%.
-func ParseGate(s string) (Gate, error) {
-	c, err := ParseChange(s, gateKinds())
-	return Gate{c}, err
-}
-
-// A GateResult is what a gate found.
-type GateResult struct {
-	Gate   string `json:"gate"`
-	Failed bool   `json:"failed"`
-	Found  string `json:"found"`
-}
-
-// Answer is the result of a gate that fails for the reasons why, if there are any: the first, and how many more.
-func Answer(gate string, why []string) GateResult {
-	switch len(why) {
-	case 0:
-		return GateResult{gate, false, "not beyond noise, or not that far"}
-	case 1:
-		return GateResult{gate, true, why[0]}
+// Told is the first of the reasons for which a gate fails and how many more there are, empty if there is none.
+//
+//go:noinline
+func Told(why []string) string {
+	if len(why) < 2 {
+		return strings.Join(why, "")
 	}
-	return GateResult{gate, true, fmt.Sprintf("%s; and %d more", why[0], len(why)-1)}
-}
-
-// Failed returns what the gates among list that failed found, a line each.
-func Failed(list []GateResult) string {
-	var why []string
-	for _, g := range list {
-		if g.Failed {
-			why = append(why, g.Found)
-		}
-	}
-	return strings.Join(why, "\n")
+	return why[0] + "; and " + strconv.Itoa(len(why)-1) + " more"
 }
 
 // Check asks the gates, and returns why they fail, a line each.
 func (r *Result) Check(gates []Gate) string {
-	r.Gates = nil
+	r.Failed = nil
 	for _, g := range gates {
-		r.Gates = append(r.Gates, Answer(g.Text, g.check(r)))
+		if why := g.check(r); len(why) > 0 {
+			r.Failed = append(r.Failed, Told(why))
+		}
 	}
-	return Failed(r.Gates)
+	return strings.Join(r.Failed, "\n")
+}
+
+// ParseGate reads KIND:NAME>+N% or KIND:NAME<-N%.
+func ParseGate(s string) (Gate, error) {
+	c, err := ParseChange(s, gateKinds())
+	return Gate{c}, err
 }
 
 // A Change is a condition on how far something moved.
@@ -590,18 +580,15 @@ func (c *Change) Fits(name string) bool {
 
 // check returns why the comparison fails, nothing if it does not. A gate that fits nothing
 // fails: it would never find anything.
-func (g Gate) check(r *Result) (why []string) {
-	fails := func(form string, args ...any) []string {
-		return []string{"--fail-on " + g.Text + ": " + fmt.Sprintf(form, args...)}
-	}
+func (g *Gate) check(r *Result) (why []string) {
 	k := kindOf(g.What)
 	for _, n := range r.NotCompared {
 		if n.Kind == k.name || n.Kind == k.of {
-			return fails("cannot be judged: %s", n.Why)
+			return g.fails("cannot be judged: " + n.Why)
 		}
 	}
 	if k.list == nil && r.ticked != "" {
-		return fails("cannot be judged: processors took the samples of %s, and the runtime those of the other trace", r.ticked)
+		return g.fails("cannot be judged: processors took the samples of " + r.ticked + ", and the runtime those of the other trace")
 	}
 	found := false
 	for name, f := range g.figures(r, k) {
@@ -619,13 +606,18 @@ func (g Gate) check(r *Result) (why []string) {
 	case k.list != nil && len(*k.list(r)) == 0 && k.asked != nil && r.a.trace.records(k) && r.b.trace.records(k):
 		return nil // a good program throws nothing, and there is no name to go by
 	case slices.ContainsFunc(r.few[k.name], g.Fits):
-		return fails("cannot be judged: a trace has too few values of that name")
+		return g.fails("cannot be judged: a trace has too few values of that name")
 	}
-	return fails("neither trace has anything of that name")
+	return g.fails("neither trace has anything of that name")
 }
 
+// fails is why it fails, if it cannot be asked.
+//
+//go:noinline
+func (g *Gate) fails(why string) []string { return []string{"--fail-on " + g.Text + ": " + why} }
+
 // figures are those of the kind that a gate is about.
-func (g Gate) figures(r *Result, k *kind) iter.Seq2[string, *Figure] {
+func (g *Gate) figures(r *Result, k *kind) iter.Seq2[string, *Figure] {
 	return func(yield func(string, *Figure) bool) {
 		if k.list != nil {
 			list := *k.list(r)

@@ -210,7 +210,7 @@ func TestGatesThatFail(t *testing.T) {
 		"--fail-on alloc:C<-29.96%: C changed by -30 % (95 %: -32 to -28 %)",
 	}
 	assert.Equal(t, strings.Join(want, "\n"), r.Check(gates))
-	assert.Equal(t, GateResult{"alloc:A>+10.5%", false, "not beyond noise, or not that far"}, r.Gates[1])
+	assert.Equal(t, want, r.Failed)
 	var md strings.Builder
 	require.NoError(t, r.Markdown(&md, 10))
 	for _, w := range want {

@@ -20,14 +20,15 @@ type costs struct {
 	skip   []bool // by method: it is no code
 	self   sums
 	total  sums
-	all    float64        // ns on a CPU, without waiting
-	told   float64        // of all, of which the request is known
-	rest   bursts         // of the others
-	lost   lost           // what stacks hide of the methods that were asked for
-	route  numbers        // by request: 1 + the number of what it asks for; 0: it is not ours
-	whose  numbers        // by activity: the request it is for; 0: none of ours
-	count  map[string]int // requests by route
-	work   map[string]float64
+	all    float64 // ns on a CPU, without waiting
+	told   float64 // of all, of which the request is known
+	rest   bursts  // of the others
+	lost   lost    // what stacks hide of the methods that were asked for
+	unnamed
+	route numbers        // by request: 1 + the number of what it asks for; 0: it is not ours
+	whose numbers        // by activity: the request it is for; 0: none of ours
+	count map[string]int // requests by route
+	work  map[string]float64
 }
 
 // A names numbers the names of methods.
@@ -499,8 +500,8 @@ type Method struct {
 const minRequests = 8
 
 // methods compares all methods that cost enough.
-// Of doubted ones lost methods may be all that moved.
-func methods(a, b *costs, perRequest bool) (list []Method, doubted bool) {
+// Of doubted ones lost methods may be all that moved, of nameless ones that a trace does not name them.
+func methods(a, b *costs, perRequest bool) (list []Method, doubted, nameless bool) {
 	wanted := map[int]bool{}
 	for _, c := range []*costs{a, b} {
 		for m, s := range c.total {
@@ -517,7 +518,9 @@ func methods(a, b *costs, perRequest bool) (list []Method, doubted bool) {
 	}
 	slices.Sort(routes)
 	tests := 2 * len(wanted)
+	unitsA, unitsB := 1.0, 1.0
 	if perRequest {
+		unitsA, unitsB = float64(a.trace.Requests.Len()), float64(b.trace.Requests.Len())
 		a.byRequest(wanted)
 		b.byRequest(wanted)
 		tests *= max(1, len(routes))
@@ -536,6 +539,8 @@ func methods(a, b *costs, perRequest bool) (list []Method, doubted bool) {
 		}
 		row.Total, row.RoutesT, doubt = compareOne(a, b, a.total.of(m), b.total.of(m), hidden, routes, perRequest, limit)
 		doubted = doubted || doubt
+		nameless = row.Self.mayBeUnnamed(row.Method, row.Routes, a.inner/unitsA, b.inner/unitsB) || nameless
+		nameless = row.Total.mayBeUnnamed(row.Method, row.RoutesT, a.on/unitsA, b.on/unitsB) || nameless
 		for i, c := range []*costs{a, b} {
 			if s := c.total.of(m); s != nil {
 				row.Samples[i] = s.samples
@@ -549,7 +554,7 @@ func methods(a, b *costs, perRequest bool) (list []Method, doubted bool) {
 	text.SortRows(list, func(x, y *Method) int {
 		return cmp.Or(cmp.Compare(math.Abs(y.Self.After-y.Self.Before), math.Abs(x.Self.After-x.Self.Before)), cmp.Compare(y.Self.After, x.Self.After), cmp.Compare(x.Method, y.Method))
 	})
-	return list, doubted
+	return list, doubted, nameless
 }
 
 // explain takes back the verdict on totals that no method's own cost explains. Which frames

@@ -112,6 +112,7 @@ func (r *Result) compares(kind string) bool {
 type session struct {
 	keywords uint64
 	verbose  uint64 // keywords that were on at that level
+	named    bool   // all methods were, at the end
 }
 
 // Keywords of the runtime's provider.
@@ -127,6 +128,7 @@ const (
 func (s *session) Begin(*nettrace.Reader) {}
 func (s *session) End()                   {}
 func (s *session) Event(ev *nettrace.Event) error {
+	s.named = s.named || ev.Metadata.Role == nettrace.RoleRundownComplete
 	if ev.Metadata.Provider == nettrace.ProviderRuntime {
 		s.keywords |= ev.Keywords
 		if ev.Level >= 5 {

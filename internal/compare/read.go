@@ -45,6 +45,7 @@ type Trace struct {
 	unrecorded []string                   // names of kinds that were not recorded, as far as the trace tells
 	from, to   int64                      // ns, the part that is compared; 0, 0 is all
 	sums       bool                       // its file holds sums of stacks, which cannot be repaired
+	nameless   bool                       // its recording ended before the runtime named what was compiled ahead
 }
 
 // A collection is what is compared of a garbage collection.
@@ -220,6 +221,7 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 	t.Profile = p
 	collections.Finish()
 	t.unrecorded = t.notRecorded(asked)
+	t.nameless = opts.Work && !asked.named && p.Meta.Version < 6 // whose names stand at their begin
 	return nil
 }
 

@@ -150,10 +150,10 @@ func headed(name string) []string {
 	return h
 }
 
-// add adds a sentence. Inlined, it would make a kilobyte of verdict.
+// Add adds a sentence. Inlined, it would make a kilobyte of verdict.
 //
 //go:noinline
-func add(v []string, format string, args ...any) []string {
+func Add(v []string, format string, args ...any) []string {
 	return append(v, fmt.Sprintf(format, args...))
 }
 
@@ -162,24 +162,22 @@ func (r *Result) verdict() []string { return slices.Concat(r.doubts(), r.moves()
 
 // doubts are the gates that failed, and sentences on what all that moved may come of.
 func (r *Result) doubts() (v []string) {
-	for _, g := range r.Gates {
-		if g.Failed {
-			v = append(v, g.Found+".")
-		}
+	for _, why := range r.Failed {
+		v = Add(v, "%s.", why)
 	}
 	for i, name := range []string{r.Before, r.After} {
 		if r.Damages != nil && r.Damages[i] > 0 {
-			v = add(v, "Places at which %s is damaged: %d. What could be saved of it is compared.", name, r.Damages[i])
+			v = Add(v, "Places at which %s is damaged: %d. What could be saved of it is compared.", name, r.Damages[i])
 		}
 		if r.Lost != nil && r.Lost[i] > 0 {
-			v = add(v, "Events of %s that were lost while recording: %d. What there was of them is less here.", name, r.Lost[i])
+			v = Add(v, "Events of %s that were lost while recording: %d. What there was of them is less here.", name, r.Lost[i])
 		}
 	}
 	if r.ticked != "" && r.compares("cpu") {
-		v = add(v, "Processors took the samples of %s, and the runtime those of the other trace, in which managed code counts that waits for a processor, and native code does not: CPU times are not comparable.", r.ticked)
+		v = Add(v, "Processors took the samples of %s, and the runtime those of the other trace, in which managed code counts that waits for a processor, and native code does not: CPU times are not comparable.", r.ticked)
 	}
 	if r.lastUnlike() {
-		v = add(v, "The traces last %s and %s: unless both did the same work, totals are not comparable.", lasts(r.Seconds[0]), lasts(r.Seconds[1]))
+		v = Add(v, "The traces last %s and %s: unless both did the same work, totals are not comparable.", lasts(r.Seconds[0]), lasts(r.Seconds[1]))
 	}
 	return v
 }
@@ -199,25 +197,25 @@ func (r *Result) moves() (v []string) {
 					t := &m.Routes[0]
 					line += fmt.Sprintf("; in %s %s -> %s ms, %s", t.Route, number(t.Before), number(t.After), t.change())
 				}
-				v = append(v, line+".")
+				v = Add(v, "%s.", line)
 			}
 		}
 	}
 	switch {
 	case moved == 4:
-		v = append(v, "1 more method moved by itself.")
+		v = Add(v, "1 more method moved by itself.")
 	case moved > 4:
-		v = add(v, "%d more methods moved by themselves.", moved-3)
+		v = Add(v, "%d more methods moved by themselves.", moved-3)
 	}
 	if n, m := r.onlyTotals(); n > 0 {
 		line := fmt.Sprintf("%s with what it calls: %s -> %s %s, %s", m.Method, number(m.Total.Before), number(m.Total.After), of, m.Total.Told())
 		if n > 1 {
 			line += fmt.Sprintf("; so did %d more", n-1)
 		}
-		v = append(v, line+". No method moved by itself.")
+		v = Add(v, "%s. No method moved by itself.", line)
 	}
 	if f := &r.CPU; f.Moved() {
-		v = add(v, "All methods together: %s -> %s %s, %s.", number(f.Before), number(f.After), of, f.Told())
+		v = Add(v, "All methods together: %s -> %s %s, %s.", number(f.Before), number(f.After), of, f.Told())
 	}
 	pauses, numbers := r.GC[:min(1, len(r.GC))], r.GC[min(1, len(r.GC)):] // see collections
 	for _, l := range []struct {
@@ -233,18 +231,18 @@ func (r *Result) moves() (v []string) {
 		for i := range l.list {
 			if x := &l.list[i]; x.Moved() {
 				if n++; n <= 2 {
-					v = add(v, "%s: %s -> %s %s, %s.", x.Name, l.form(x.Before), l.form(x.After), l.what, x.Told())
+					v = Add(v, "%s: %s -> %s %s, %s.", x.Name, l.form(x.Before), l.form(x.After), l.what, x.Told())
 				}
 			}
 		}
 	}
 	switch {
 	case r.bare:
-		v = append(v, "Neither trace holds what is compared: samples, allocations, exceptions, waits for locks, requests, collections or counters.")
+		v = Add(v, "Neither trace holds what is compared: samples, allocations, exceptions, waits for locks, requests, collections or counters.")
 	case len(v) == 0 && len(r.NotCompared) == 0:
-		v = append(v, "Nothing moved beyond noise.")
+		v = Add(v, "Nothing moved beyond noise.")
 	case len(v) == 0:
-		v = append(v, "Of what both traces recorded nothing moved beyond noise.")
+		v = Add(v, "Of what both traces recorded nothing moved beyond noise.")
 	}
 	return v
 }
@@ -252,28 +250,32 @@ func (r *Result) moves() (v []string) {
 // rests are sentences on what the figures rest on.
 func (r *Result) rests() (v []string) {
 	if r.untyped != "" && r.compares("cpu") {
-		v = add(v, "The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped)
+		v = Add(v, "The recorder of %s did not tell managed code from the rest, so that its innermost methods do: compiling and other native code may count as CPU time there, and not in the other trace.", r.untyped)
 	}
 	if r.untold != "" && r.compares("cpu") {
-		v = add(v, "%s does not tell of all samples whether they were on a CPU or waited: waits count as CPU time in both.", r.untold)
+		v = Add(v, "%s does not tell of all samples whether they were on a CPU or waited: waits count as CPU time in both.", r.untold)
 	}
 	if r.doubted {
 		lost := func(c *costs) string { return fmt.Sprintf("%.0f", 100*c.lost.time/max(1, c.all)) }
-		v = add(v, "The outer methods of stacks are lost, for %s %% of the CPU time before and %s %% after: totals that may differ for that alone are `can't tell`.", lost(r.a), lost(r.b))
+		v = Add(v, "The outer methods of stacks are lost, for %s %% of the CPU time before and %s %% after: totals that may differ for that alone are `can't tell`.", lost(r.a), lost(r.b))
+	}
+	if r.nameless {
+		without := func(c *costs) float64 { return 100 * c.inner / max(1, c.all+c.apart) }
+		v = Add(v, "Recordings that were cut off do not name what was compiled ahead, %.0f %% of the time before and %.0f %% after: what may differ for that alone, as methods that one trace seems not to have, is `can't tell`.", without(r.a), without(r.b))
 	}
 	for _, n := range r.NotCompared {
-		v = add(v, "Not compared: %s, since %s.", n.words, n.Why)
+		v = Add(v, "Not compared: %s, since %s.", n.words, n.Why)
 	}
 	if len(r.mix) > 0 {
 		x := &r.mix[0]
-		v = add(v, "Other requests were asked for: %s are %s -> %s %% of them. What a request allocates, throws and waits for locks on average, and collections, may differ for that alone.", x.Name, number(x.Before), number(x.After))
+		v = Add(v, "Other requests were asked for: %s are %s -> %s %% of them. What a request allocates, throws and waits for locks on average, and collections, may differ for that alone.", x.Name, number(x.Before), number(x.After))
 	}
 	if r.PerRequest {
 		line := fmt.Sprintf("Costs are those of a request: %d before, %d after", r.Requests[0], r.Requests[1])
 		if r.a.all+r.b.all > 0 && r.compares("cpu") {
 			line += fmt.Sprintf("; %.0f %% of the CPU time is known to belong to one", 100*r.Told)
 		}
-		v = append(v, line+".")
+		v = Add(v, "%s.", line)
 	}
 	return v
 }
