@@ -286,7 +286,7 @@ func values(a, b *Trace, kind valueKind, unitsA, unitsB float64) []Named {
 		}
 	}
 	limit := Critical(len(sides))
-	var list []Named
+	list := []Named{} // in JSON null is no list
 	for name, s := range sides {
 		x, y := s[0].sum/unitsA, s[1].sum/unitsB
 		sx := math.Hypot(math.Sqrt(s[0].variance(stretch[0], a.nanos()))/unitsA, noiseOfItself*x+0.005*all[0]/unitsA)
@@ -341,6 +341,7 @@ func byRoute(a, b *Trace, counts func(*Request) bool, judge func(x, y *routeSum,
 			}
 		}
 	}
+	list = []Named{}
 	limit := Critical(len(routes))
 	for name, s := range routes {
 		if min(s[0].n, s[1].n) < minRequests {
@@ -408,7 +409,7 @@ func collections(a, b *Trace, unitsA, unitsB float64) []Named {
 	}
 	total := func(s *side) int { return s.n[0] + s.n[1] + s.n[2] }
 	if total(&sides[0])+total(&sides[1]) == 0 {
-		return nil
+		return []Named{}
 	}
 	counts := [2]int{total(&sides[0]), total(&sides[1])}
 	var list []Named
@@ -430,6 +431,7 @@ const minValues = 4
 // series compares the means of counters. Values that follow each other are alike, which
 // makes them worth less than their number.
 func series(a, b *Trace) (list []Named, few []string) {
+	list = []Named{}
 	limit := Critical(len(a.Counters))
 	for name := range b.Counters {
 		if len(a.Counters[name]) == 0 {

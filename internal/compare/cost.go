@@ -24,7 +24,11 @@ type costs struct {
 	told   float64 // of all, of which the request is known
 	rest   bursts  // of the others
 	lost   lost    // what stacks hide of the methods that were asked for
-	unnamed
+
+	// Time in code of which only the address is known, ns, of a recording that was cut off: see findUnnamed.
+	inner float64        // in it
+	on    float64        // with it on the stack
+	apart float64        // of inner, which does not count as CPU time, as nothing tells that it was
 	route numbers        // by request: 1 + the number of what it asks for; 0: it is not ours
 	whose numbers        // by activity: the request it is for; 0: none of ours
 	count map[string]int // requests by route
@@ -502,6 +506,7 @@ const minRequests = 8
 // methods compares all methods that cost enough.
 // Of doubted ones lost methods may be all that moved, of nameless ones that a trace does not name them.
 func methods(a, b *costs, perRequest bool) (list []Method, doubted, nameless bool) {
+	list = []Method{}
 	wanted := map[int]bool{}
 	for _, c := range []*costs{a, b} {
 		for m, s := range c.total {

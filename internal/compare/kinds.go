@@ -83,22 +83,14 @@ func (r *Result) leaveOut(before, after *Trace) {
 			continue
 		}
 		if k.list == nil {
-			r.CPU, r.Methods = Figure{Verdict: Unclear}, nil
+			r.CPU, r.Methods = Figure{Verdict: Unclear}, []Method{}
 		} else {
-			*k.list(r) = nil
+			*k.list(r) = []Named{}
 		}
 		if k.of != "" && !r.compares(k.of) { // which says it all
 			continue
 		}
 		r.NotCompared = append(r.NotCompared, NotCompared{k.name, fmt.Sprintf("the trace %s %s", side, lacking.without(k)), k.words})
-	}
-	for i := range kinds { // lists of JSON, which none is null
-		if list := kinds[i].list; list != nil && *list(r) == nil {
-			*list(r) = []Named{}
-		}
-	}
-	if r.Methods == nil {
-		r.Methods = []Method{}
 	}
 }
 

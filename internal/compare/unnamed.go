@@ -7,16 +7,9 @@ import (
 	"github.com/tracefix/tracefix/profile"
 )
 
-// An unnamed is time in code of which only the address is known, ns, of a recording that was cut off: it does not
-// name what was compiled ahead, so that those methods seem to be none of that trace. Others have stubs only without
+// findUnnamed adds up the time in code of which only the address is known. A recording that was cut off does
+// not name what was compiled ahead: those methods seem to be none of that trace. Others have stubs only without
 // a name.
-type unnamed struct {
-	inner float64 // in it
-	on    float64 // with it on the stack
-	apart float64 // of inner, which does not count as CPU time, as nothing tells that it was
-}
-
-// findUnnamed adds it up.
 func (c *costs) findUnnamed() {
 	p := c.trace.Profile
 	if !c.trace.nameless {
@@ -35,21 +28,21 @@ func (c *costs) findUnnamed() {
 			}
 			ns, counts, inner := float64(st.Nanos()), c.counts(&st), nameless(st.Stack)
 			if inner && !counts && p.Meta.Untyped {
-				c.unnamed.apart += ns
+				c.apart += ns
 			} else if !counts {
 				continue
 			}
-			c.unnamed.on += ns
+			c.on += ns
 			if inner {
-				c.unnamed.inner += ns
+				c.inner += ns
 			}
 		}
 	}
 }
 
-// mayBeUnnamed takes back the verdicts on what a method costs, by itself or with what it calls, where one trace does
-// not have the method and may have run it in code without a name, ns; and on what has no name. It reports whether
-// it did.
+// mayBeUnnamed takes back the verdicts on what a method costs, by itself or with what it calls, where one trace
+// does not have the method and may have run it in code without a name, ns; and on what has no name. It reports
+// whether it did.
 //
 //go:noinline
 func (f *Figure) mayBeUnnamed(name string, routes []Route, before, after float64) bool {
