@@ -20,19 +20,19 @@ type costs struct {
 	skip   []bool // by method: it is no code
 	self   sums
 	total  sums
-	all    float64 // ns on a CPU, without waiting
-	told   float64 // of all, of which the request is known
-	rest   bursts  // of the others
-	lost   lost    // what stacks hide of the methods that were asked for
+	all    float64        // ns on a CPU, without waiting
+	told   float64        // of all, of which the request is known
+	rest   bursts         // of the others
+	lost   lost           // what stacks hide of the methods that were asked for
+	route  numbers        // by request: 1 + the number of what it asks for; 0: it is not ours
+	whose  numbers        // by activity: the request it is for; 0: none of ours
+	count  map[string]int // requests by route
+	work   map[string]float64
 
 	// Time in code of which only the address is known, ns, of a recording that was cut off: see findUnnamed.
-	inner float64        // in it
-	on    float64        // with it on the stack
-	apart float64        // of inner, which does not count as CPU time, as nothing tells that it was
-	route numbers        // by request: 1 + the number of what it asks for; 0: it is not ours
-	whose numbers        // by activity: the request it is for; 0: none of ours
-	count map[string]int // requests by route
-	work  map[string]float64
+	inner float64 // in it
+	on    float64 // with it on the stack
+	apart float64 // of inner, which does not count as CPU time, as nothing tells that it was
 }
 
 // A names numbers the names of methods.
