@@ -124,13 +124,13 @@ func (m *Merger) addSide(ctx context.Context, c Config, name string) error {
 func compareReports(before, after string, a, b *Report) (*Comparison, error) {
 	x := &Comparison{Before: before, After: after, Traces: [2]int{a.Totals.Traces, b.Totals.Traces}, Failed: []NewFailure{}, Causes: []Cause{}, Routes: []RouteChange{}, Methods: []MethodChange{}}
 	if a.Do != b.Do {
-		x.note("one is of --do %s, the other of --do %s: only what both tell is compared", a.Do, b.Do)
+		x.Notes = compare.Add(x.Notes, "one is of --do %s, the other of --do %s: only what both tell is compared", a.Do, b.Do)
 	}
 	if p, q := a.Totals.Requests.side(), b.Totals.Requests.side(); p != q && p != "" && q != "" {
-		x.note("one is of --side %s, the other of --side %s: their requests are different ones, and what moved in them is no change of the service; make one of them again", p, q)
+		x.Notes = compare.Add(x.Notes, "one is of --side %s, the other of --side %s: their requests are different ones, and what moved in them is no change of the service; make one of them again", p, q)
 	}
 	if a.Version != b.Version {
-		x.note("made by different versions of tracefix")
+		x.Notes = compare.Add(x.Notes, "made by different versions of tracefix")
 	}
 	x.Failures = compare.Share(a.Totals.Failed, a.Totals.Traces, b.Totals.Failed, b.Totals.Traces, compare.Critical(1))
 	if err := x.failures(a, b); err != nil {
@@ -140,16 +140,9 @@ func compareReports(before, after string, a, b *Report) (*Comparison, error) {
 	x.routes(routesAlike(ma, mb))
 	x.methods(ma, mb)
 	if a.Totals.Measures == nil && b.Totals.Measures == nil {
-		x.note("neither report has figures on requests or methods: an older tracefix made them, or no trace had any (--do http counts requests, --do repair methods)")
+		x.Notes = compare.Add(x.Notes, "neither report has figures on requests or methods: an older tracefix made them, or no trace had any (--do http counts requests, --do repair methods)")
 	}
 	return x, nil
-}
-
-// note adds what the comparison leaves out, or is to be known about it. Inlined, it would take a kilobyte.
-//
-//go:noinline
-func (x *Comparison) note(form string, args ...any) {
-	x.Notes = append(x.Notes, fmt.Sprintf(form, args...))
 }
 
 // side tells which requests were asked for, as --side names them; "" where none were.
@@ -312,7 +305,7 @@ func (x *Comparison) routes(a, b *report.Measures) {
 		}
 	}
 	if rare > 0 { // a route that has another name now is two of them
-		x.note("routes that are not compared, as one batch has fewer than %d requests of them: %d, such as %s (%d -> %d)", leastRequests, rare, most.name(), most.Count[0], most.Count[1])
+		x.Notes = compare.Add(x.Notes, "routes that are not compared, as one batch has fewer than %d requests of them: %d, such as %s (%d -> %d)", leastRequests, rare, most.name(), most.Count[0], most.Count[1])
 	}
 	text.SortRows(x.Routes, func(p, q *RouteChange) int {
 		size := func(f *compare.Figure) float64 { return math.Abs(f.Change) }
@@ -344,7 +337,7 @@ func (x *Comparison) methods(a, b *report.Measures) {
 		}
 	}
 	if x.alone = a.Traces+b.Traces <= 2; x.alone && len(names) > 0 {
-		x.note(alone + ": methods are not compared; `tracefix compare` compares two traces")
+		x.Notes = compare.Add(x.Notes, "%s: methods are not compared; `tracefix compare` compares two traces", alone)
 		return
 	}
 	limit := compare.Critical(len(names))

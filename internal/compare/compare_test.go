@@ -22,6 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix"
+	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/events"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/internal/tracetest"
@@ -1101,6 +1102,15 @@ func TestWebSocketsAreNotSlower(t *testing.T) {
 	assert.Len(t, list, 1)
 	list, _ = durations(of(upgraded, 100), of(upgraded, 900))
 	assert.Empty(t, list)
+	for want, s := range map[answer]httpphases.ServerRequest{
+		upgraded: {Status: 101, Outcome: httpphases.OK},
+		failed:   {Status: 101, Outcome: httpphases.Failed},
+		unended:  {Method: "CONNECT", Outcome: httpphases.Incomplete},
+		refused:  {Method: "CONNECT", Status: 403, Outcome: httpphases.OK},
+		fine:     {Method: "GET", Status: 200, Outcome: httpphases.OK},
+	} {
+		assert.Equal(t, want, answerOfServed(&s), "an error of a WebSocket counts")
+	}
 }
 
 // What is thrown and collected once, as at a start, or all the while, is no less of a request for more of them.

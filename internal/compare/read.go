@@ -176,11 +176,7 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 			made.add(r.ID, r.Method, httpphases.Route(r.Target), url, r.Process, r.Start, r.Duration, r.HasDuration, answerOf(r.Outcome, r.Status))
 		},
 		func(r *httpphases.ServerRequest) {
-			end := answerOf(r.Outcome, r.Status)
-			if r.Upgraded() {
-				end = upgraded
-			}
-			served.add(r.ID, r.Method, cmp.Or(r.Route, httpphases.Route(r.Target)), r.Target, r.Process, r.Start, r.Duration, r.HasDuration, end)
+			served.add(r.ID, r.Method, cmp.Or(r.Route, httpphases.Route(r.Target)), r.Target, r.Process, r.Start, r.Duration, r.HasDuration, answerOfServed(r))
 		})
 	defer scan.Stop()
 	collections := &gcs{}

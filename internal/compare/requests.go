@@ -46,6 +46,15 @@ func answerOf(o httpphases.Outcome, status int) answer {
 	return ended
 }
 
+// answerOfServed returns that of a request that was served. A WebSocket that failed, or is open yet, is like others.
+func answerOfServed(r *httpphases.ServerRequest) answer {
+	end := answerOf(r.Outcome, r.Status)
+	if r.Upgraded() && (end == ended || end == fine) {
+		return upgraded
+	}
+	return end
+}
+
 // asked is what requests of one kind ask for.
 type asked struct {
 	Route string // with the method before it, where that is told
