@@ -220,21 +220,16 @@ func (x *Comparison) failures(a, b *Report) error {
 
 const (
 	// leastRequests is the least number of requests of a route that are compared.
-	leastRequests = 40
-	// runNoise is what two runs differ by in how long requests take, as a part of it; it is that
-	// of tracefix compare.
-	runNoise = 0.05
+	leastRequests = compare.LeastRanked
 	// binNoise is what a bin of durations leaves open.
 	binNoise = 0.022
 )
 
-// quantileChange judges a quantile of durations, ms. Its noise is what the durations of ranks
-// beside it differ by.
+// quantileChange judges a quantile of durations, ms.
 func quantileChange(a, b *report.Measured, q, limit float64) compare.Figure {
 	side := func(m *report.Measured) (v, sigma float64) {
-		v = m.Quantile(q)
-		sd := compare.Bursts * math.Sqrt(q*(1-q)/float64(max(1, m.Ended())))
-		return v, math.Hypot((m.Quantile(q+sd)-m.Quantile(q-sd))/2, math.Hypot(runNoise, binNoise)*v)
+		v, sigma = compare.Rank(q, m.Ended(), m.Quantile)
+		return v, math.Hypot(sigma, binNoise*v)
 	}
 	p, sp := side(a)
 	r, sr := side(b)

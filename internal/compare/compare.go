@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/tracefix/tracefix/internal/quantile"
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/profile"
 )
@@ -28,6 +29,7 @@ type Result struct {
 	Exceptions []Named    `json:"exceptions"`
 	Locks      []Named    `json:"locks"`  // waits for locks by the method that wanted them, ms
 	Routes     []Named    `json:"routes"` // mean duration, ms
+	Tails      []Named    `json:"p95"`    // 95th percentile of durations, ms
 	Errors     []Named    `json:"errors"` // share of requests by route, percent; Count is of those whose end is told
 	GC         []Named    `json:"gc"`
 	Counters   []Named    `json:"counters"` // means; of what grows, by how much in a second
@@ -119,8 +121,12 @@ func Traces(before, after *Trace) *Result {
 	r.Exceptions = values(before, after, exceptions, unitsA, unitsB)
 	r.Locks = values(before, after, lockWaits, unitsA, unitsB)
 	r.few = map[string][]string{}
-	r.Routes, r.few["requests"] = durations(before, after)
-	r.Errors, r.few["errors"] = wrongs(before, after)
+	took := byRoute(before, after, func(r *Request) bool { return r.Duration >= 0 && r.answer != upgraded })
+	r.Routes, r.few["requests"] = judgeRoutes(took, minRequests, duration)
+	r.Tails, r.few["p95"] = judgeRoutes(took, LeastRanked, tail)
+	answers := before.answers() && after.answers() // else none is told, or the shares are left out
+	told := byRoute(before, after, func(r *Request) bool { return r.answer != unended && (r.answer != ended || !answers) })
+	r.Errors, r.few["errors"] = judgeRoutes(told, minRequests, wrongs)
 	r.GC = collections(before, after, unitsA, unitsB)
 	r.Counters, r.few["counters"] = series(before, after)
 	r.leaveOut(before, after)
@@ -314,12 +320,13 @@ func judgeEach(a, b *Trace, x, y, sx, sy, unitsA, unitsB, limit float64) Figure 
 
 // A routeSum is what is compared of requests of one route.
 type routeSum struct {
-	n, wrong     int     // wrong: failed, canceled or answered with an error
-	sum, squares float64 // of what they took, ms
+	n, wrong     int              // wrong: failed, canceled or answered with an error
+	sum, squares float64          // of what they took, ms
+	all          quantile.Numbers // of what they took, ns
 }
 
-// byRoute judges the requests of each route, of those that count. Of few there are not enough.
-func byRoute(a, b *Trace, counts func(*Request) bool, judge func(x, y *routeSum, limit float64) Figure) (list []Named, few []string) {
+// byRoute sums the requests of each route, of those that count.
+func byRoute(a, b *Trace, counts func(*Request) bool) map[string]*[2]routeSum {
 	routes := map[string]*[2]routeSum{}
 	for i, t := range []*Trace{a, b} {
 		for r := range t.Requests.all() {
@@ -335,16 +342,25 @@ func byRoute(a, b *Trace, counts func(*Request) bool, judge func(x, y *routeSum,
 			d := text.Millis(r.Duration)
 			s[i].sum += d
 			s[i].squares += d * d
+			if r.Duration >= 0 {
+				s[i].all.Spool = t.Requests.aside
+				s[i].all.Add(r.Duration)
+			}
 			s[i].n++
 			if r.answer >= refused {
 				s[i].wrong++
 			}
 		}
 	}
+	return routes
+}
+
+// judgeRoutes judges the requests of each route. Of few there are not enough.
+func judgeRoutes(routes map[string]*[2]routeSum, enough int, judge func(x, y *routeSum, limit float64) Figure) (list []Named, few []string) {
 	list = []Named{}
 	limit := Critical(len(routes))
 	for name, s := range routes {
-		if min(s[0].n, s[1].n) < minRequests {
+		if min(s[0].n, s[1].n) < enough {
 			few = append(few, name)
 			continue
 		}
@@ -354,15 +370,19 @@ func byRoute(a, b *Trace, counts func(*Request) bool, judge func(x, y *routeSum,
 	return list, few
 }
 
-// durations compares what requests of a route took, on the wall clock.
-func durations(a, b *Trace) (list []Named, few []string) {
-	ended := func(r *Request) bool { return r.Duration >= 0 && r.answer != upgraded }
-	return byRoute(a, b, ended, func(s, t *routeSum, limit float64) Figure {
-		x, y := meanOf(s.sum, s.squares, s.n), meanOf(t.sum, t.squares, t.n)
-		// How long a request waits depends on who else is there: runs differ more in it.
-		sigma := math.Hypot(math.Hypot(x.sigma, 0.05*x.value), math.Hypot(y.sigma, 0.05*y.value))
-		return Judge(x.value, y.value, sigma, limit)
-	})
+// duration compares the mean of what requests took, on the wall clock.
+func duration(s, t *routeSum, limit float64) Figure {
+	x, y := meanOf(s.sum, s.squares, s.n), meanOf(t.sum, t.squares, t.n)
+	sigma := math.Hypot(math.Hypot(x.sigma, tookNoise*x.value), math.Hypot(y.sigma, tookNoise*y.value))
+	return Judge(x.value, y.value, sigma, limit)
+}
+
+// tail compares the 95th percentile of it.
+func tail(s, t *routeSum, limit float64) Figure {
+	ms := func(q float64, of *quantile.Numbers) float64 { return text.Millis(of.At(q)) }
+	x, sx := Rank(0.95, s.n, func(q float64) float64 { return ms(q, &s.all) })
+	y, sy := Rank(0.95, t.n, func(q float64) float64 { return ms(q, &t.all) })
+	return Judge(x, y, math.Hypot(sx, sy), limit)
 }
 
 // much is how far the share of a route must move before what it does to other figures is told, percent.
@@ -384,13 +404,7 @@ func mixes(a, b *costs) (list []Named) {
 
 // wrongs compares the share of requests of a route that failed, were canceled or were answered with
 // an error: one that throws at once takes no longer than before, and costs less.
-func wrongs(a, b *Trace) (list []Named, few []string) {
-	answers := a.answers() && b.answers() // else none is told, or the shares are left out
-	told := func(r *Request) bool { return r.answer != unended && (r.answer != ended || !answers) }
-	return byRoute(a, b, told, func(x, y *routeSum, limit float64) Figure {
-		return Share(x.wrong, x.n, y.wrong, y.n, limit)
-	})
-}
+func wrongs(x, y *routeSum, limit float64) Figure { return Share(x.wrong, x.n, y.wrong, y.n, limit) }
 
 // collections compares collections: their pauses in ms first, then their numbers by generation.
 func collections(a, b *Trace, unitsA, unitsB float64) []Named {

@@ -1092,16 +1092,19 @@ func TestRoutesOfUntoldMethods(t *testing.T) {
 // TestWebSocketsAreNotSlower: they last as long as who talks there wants.
 func TestWebSocketsAreNotSlower(t *testing.T) {
 	of := func(end answer, ms int64) *Trace {
-		tr := &Trace{Requests: newRequests(false)}
+		tr := batch(1, map[string]int{"App.A()": 500}, false)
+		tr.Requests = newRequests(false)
 		for i := range 40 {
 			tr.Requests.add(i+1, "GET", "/chat", "", 1, 0, ms*1e6, true, end)
 		}
 		return tr
 	}
-	list, _ := durations(of(fine, 100), of(fine, 900))
-	assert.Len(t, list, 1)
-	list, _ = durations(of(upgraded, 100), of(upgraded, 900))
-	assert.Empty(t, list)
+	r := Traces(of(fine, 100), of(fine, 900))
+	assert.Len(t, r.Routes, 1)
+	assert.Len(t, r.Tails, 1)
+	r = Traces(of(upgraded, 100), of(upgraded, 900))
+	assert.Empty(t, r.Routes)
+	assert.Empty(t, r.Tails)
 	for want, s := range map[answer]httpphases.ServerRequest{
 		upgraded: {Status: 101, Outcome: httpphases.OK},
 		failed:   {Status: 101, Outcome: httpphases.Failed},
@@ -1110,6 +1113,46 @@ func TestWebSocketsAreNotSlower(t *testing.T) {
 		fine:     {Method: "GET", Status: 200, Outcome: httpphases.OK},
 	} {
 		assert.Equal(t, want, answerOfServed(&s), "an error of a WebSocket counts")
+	}
+}
+
+// TestTailOfDurations: where few requests become slow, a mean tells less than the 95th percentile; where they are
+// rarer than that, it stays.
+func TestTailOfDurations(t *testing.T) {
+	of := func(n, slow int) *Trace {
+		tr := batch(1, map[string]int{"App.A()": 500}, false)
+		tr.Requests = newRequests(false)
+		for i := range n {
+			ms := 100 + i%7
+			if i*slow/n != (i+1)*slow/n {
+				ms = 150
+			}
+			tr.Requests.add(i+1, "GET", "/a", "", 1, 0, int64(ms)*1e6, true, fine)
+		}
+		tr.unrecorded = tr.notRecorded(&session{})
+		return tr
+	}
+	for _, tt := range []struct {
+		n, slow int
+		verdict string
+		gate    string
+	}{
+		{1000, 0, Unclear, ""},
+		{1000, 20, Unclear, ""},
+		{1000, 120, More, "GET /a changed by +42 %"},
+		{39, 20, "", "cannot be judged: a trace has too few values of that name"},
+	} {
+		r := Traces(of(1000, 0), of(tt.n, tt.slow))
+		if tt.verdict != "" {
+			require.Len(t, r.Tails, 1)
+			assert.Equal(t, tt.verdict, r.Tails[0].Verdict, r.Tails[0])
+			assert.Equal(t, 106.0, r.Tails[0].Before)
+			assert.Equal(t, Unclear, r.Routes[0].Verdict, r.Routes[0])
+		}
+		g, err := ParseGate("p95:GET */a>+10%")
+		require.NoError(t, err)
+		assert.Contains(t, strings.Join(g.check(r), ""), tt.gate)
+		assert.Equal(t, tt.gate == "", len(g.check(r)) == 0)
 	}
 }
 

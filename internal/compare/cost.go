@@ -437,6 +437,17 @@ func Share(n, of, n2, of2 int, critical float64) Figure {
 	return Judge(p, q, math.Hypot(sp, sq), critical)
 }
 
+// LeastRanked is the least number of requests of a route of which a high quantile is judged.
+const LeastRanked = 40
+
+// Rank returns the quantile q of what n requests took, of which at returns any. Its noise is what those of the
+// ranks beside it differ by, and that of runs.
+func Rank(q float64, n int, at func(float64) float64) (v, sigma float64) {
+	sd := Bursts * math.Sqrt(q*(1-q)/float64(max(1, n)))
+	v = at(q)
+	return v, math.Hypot((at(q+sd)-at(q-sd))/2, tookNoise*v)
+}
+
 // Critical is how many sigmas a change must be so that of n things that did not change one
 // seems to in one of twenty comparisons.
 func Critical(n int) float64 {
@@ -451,6 +462,7 @@ const (
 	noiseOfItself = 0.03
 	noiseOfAll    = 0.025 // of the cost of a request
 	noiseOfTrace  = 0.004 // of all time, in totals
+	tookNoise     = 0.05  // how long a request waits depends on who else is there
 )
 
 // RunNoise is what two runs of one program differ by in a thing that costs x of all.

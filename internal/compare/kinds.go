@@ -37,6 +37,8 @@ var kinds = []kind{
 		func(t *Trace) bool { return t.weighs("contention") }, func(r *Result) *[]Named { return &r.Locks }, ""},
 	{"requests", "requests", "has no requests", nil,
 		func(t *Trace) bool { return t.Requests.Len() > 0 }, func(r *Result) *[]Named { return &r.Routes }, ""},
+	{"p95", "durations of requests", "tells how long no request took", nil,
+		func(t *Trace) bool { return t.Requests.Len() > 0 }, func(r *Result) *[]Named { return &r.Tails }, "requests"},
 	{"errors", "errors of requests", "tells the status of no request", nil,
 		(*Trace).answers, func(r *Result) *[]Named { return &r.Errors }, "requests"},
 	{"gc", "collections", "records no collections",

@@ -224,7 +224,7 @@ func (r *Result) moves() (v []string) {
 		form func(float64) string
 	}{
 		{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Locks, "ms of waiting for locks", number},
-		{r.Routes, "ms, mean duration", number}, {r.Errors, "% of requests with errors", number},
+		{r.Routes, "ms, mean duration", number}, {r.Tails, "ms, 95th percentile of durations", number}, {r.Errors, "% of requests with errors", number},
 		{pauses, "ms", number}, {numbers, "collections", number}, {r.Counters, "on average", number},
 	} {
 		n := 0
@@ -352,6 +352,7 @@ func (r *Result) tables(limit int) (list []Table) {
 		}
 	}
 	named("Requests, mean duration in ms", "route", r.Routes, number)
+	named("Requests, 95th percentile of durations in ms", "route", r.Tails, number)
 	named("Requests with errors, %", "route", slices.DeleteFunc(slices.Clone(r.Errors), func(n Named) bool { return n.Before+n.After == 0 }), number)
 	each := ""
 	if r.PerRequest {
