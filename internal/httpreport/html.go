@@ -157,6 +157,9 @@ func (w *htmlWriter) Server(s *httpphases.ServerRequest) error {
 	b = htmlWhy(b, s.Why)
 	b = text.AppendJSON(append(b, ",["...), s.Route)
 	b = strconv.AppendInt(append(b, ','), int64(s.Client), 10)
+	if s.Upgraded() {
+		b = append(b, ",1"...)
+	}
 	return w.end(append(b, "]]"...), from)
 }
 
