@@ -56,7 +56,7 @@ type JIT struct {
 	Compilations []*Compilation // in order of their ends
 	// Unfinished counts compilations whose end the trace does not hold.
 	Unfinished int
-	// Counts, if set, says which of these count, by their start and the time by which they were
+	// Counts, if set, says which of these, and of Batches, count, by their start and the time by which they were
 	// over; that is Unknown where the trace ended before.
 	Counts func(start, until int64) bool
 	// Batches are the runs of the background compiler, ns from start to stop.
@@ -231,6 +231,9 @@ func (j *JIT) batch(ev *nettrace.Event, ns int64) {
 		return
 	}
 	delete(j.batches, ev.ProcessID)
+	if j.Counts != nil && !j.Counts(start, ns) {
+		return
+	}
 	cur := ev.Cursor()
 	cur.U16()
 	cur.U32() // pending

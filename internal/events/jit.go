@@ -46,7 +46,9 @@ type jitStats struct {
 	CodeBytes    uint64         `json:"code_alloc_bytes"`
 	Tiers        map[string]int `json:"tiers"`
 	Dynamic      int            `json:"dynamic"`
-	Batches      int            `json:"background_batches"`
+	Batches      int            `json:"background_batches"` // runs of the compiler in the background, also of unnamed methods
+	Batched      int            `json:"background_batch_methods"`
+	BatchedMS    float64        `json:"background_batch_ms"`
 	Untimed      int            `json:"without_time"`
 	Unfinished   int            `json:"unfinished"`
 }
@@ -62,13 +64,24 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 		}
 		by[m.Process] = append(by[m.Process], m)
 	}
-	batches := map[int]int{}
+	batches := map[int][]runtimeevents.Batch{}
+	behind := 0 // methods that were compiled in the background, as batches tell
 	for _, b := range jit.Batches {
-		batches[b.Process]++
+		if by[b.Process] == nil && batches[b.Process] == nil {
+			pids = append(pids, b.Process)
+		}
+		batches[b.Process] = append(batches[b.Process], b)
+		behind += int(b.Methods)
 	}
 	var stats []any
 	for _, pid := range pids {
-		s := jitStats{K: "stats", PID: pid, Tiers: map[string]int{}, Batches: batches[pid], Unfinished: jit.UnfinishedOf(pid)}
+		s := jitStats{K: "stats", PID: pid, Tiers: map[string]int{}, Batches: len(batches[pid]), Unfinished: jit.UnfinishedOf(pid)}
+		var batched int64 // ns
+		for _, b := range batches[pid] {
+			s.Batched += int(b.Methods)
+			batched += c.In.Part(b.Start, b.Stop)
+		}
+		s.BatchedMS = text.Millis(batched)
 		named := func(m *runtimeevents.Compilation) string { return jit.ModulePath(pid, m.Module) }
 		var waited, dynamic, behind int64 // ns; dynamic: of waited, for dynamic methods
 		for _, m := range by[pid] {
@@ -100,10 +113,13 @@ func JIT(jit *runtimeevents.JIT, c *Context) *Report {
 		sec := c.section(pid)
 		sec.Verdict = jitVerdict(by[pid], &s, text.Millis(dynamic), c)
 		sec.Tables = jitTables(by[pid], named, c)
-		sec.Plots = func() []Plot { return jitPlots(by[pid]) }
+		sec.Plots = func() []Plot { return jitPlots(by[pid], batches[pid]) }
 		r.Sections = append(r.Sections, sec)
 	}
 	r.Done = count(r.CSV.Len(), "method") + " compiled"
+	if len(by) == 0 && behind > 0 {
+		r.Done = count(behind, "method") + " compiled in the background"
+	}
 	r.Rows.add(len(stats), func(i int) any { return stats[i] })
 	return r
 }
@@ -130,10 +146,7 @@ func (s *jitStats) add(m *runtimeevents.Compilation) {
 // jitVerdict tells what compiling cost; dynamicMS is what threads waited for dynamic methods.
 func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, dynamicMS float64, c *Context) (v []string) {
 	if s.Untimed == s.Methods {
-		return []string{
-			fmt.Sprintf("%s compiled; how long that took was not recorded.", count(s.Methods, "method")),
-			"`" + collect.Compilations.For(c.Version) + "` records it.",
-		}
+		return untimed(s, c)
 	}
 	judged := "Compiling held nobody up for long."
 	switch {
@@ -176,6 +189,21 @@ func jitVerdict(list []*runtimeevents.Compilation, s *jitStats, dynamicMS float6
 		v = append(v, fmt.Sprintf("%s among them: stubs, compiled expressions, DynamicMethod. Their IL counts as 0.", count(s.Dynamic, "dynamic method")))
 	}
 	return v
+}
+
+// untimed is the verdict where no event tells how long a method took: of those compiled in the background
+// the runs of the compiler do, in what dotnet-trace records by default as well.
+func untimed(s *jitStats, c *Context) (v []string) {
+	not := "How long that took"
+	if s.Methods > 0 {
+		v = append(v, count(s.Methods, "method")+" compiled.")
+	}
+	if s.Batches > 0 {
+		v = append(v, fmt.Sprintf("Compiled in the background: %s, in %s (%s of %s).",
+			count(s.Batched, "method"), duration(nanos(s.BatchedMS)), report.Percent(s.BatchedMS, text.Millis(c.End)), duration(c.End)))
+		not = "For which methods threads stood waiting, and how long,"
+	}
+	return append(v, not+" was not recorded; `"+collect.Compilations.For(c.Version)+"` records it.")
 }
 
 // A jitSum is what a group of compilations adds up to.
@@ -246,7 +274,14 @@ func jitTables(list []*runtimeevents.Compilation, module func(*runtimeevents.Com
 // base is the file of a path of any system.
 func base(path string) string { return path[strings.LastIndexAny(path, `/\`)+1:] }
 
-func jitPlots(list []*runtimeevents.Compilation) []Plot {
+func jitPlots(list []*runtimeevents.Compilation, batches []runtimeevents.Batch) []Plot {
+	if len(list) == 0 {
+		runs := PlotSeries{Name: "in the background", Style: Bars}
+		for _, b := range batches {
+			runs.add(b.Start, text.Millis(b.Stop-b.Start), count(int(b.Methods), "method"))
+		}
+		return []Plot{{Title: "Each run of the compiler", Unit: "ms", Series: []PlotSeries{runs}}}
+	}
 	ahead, behind := PlotSeries{Name: "waited for", Style: Bars}, PlotSeries{Name: "in the background", Style: Bars}
 	total, waited := PlotSeries{Name: "all", Style: Steps}, PlotSeries{Name: "waited for", Style: Steps}
 	var sum, sumAhead float64

@@ -807,12 +807,38 @@ func TestCompilationsWithoutTime(t *testing.T) {
 		}}), append(format, "text")[0], 0)
 	}
 	none := of(0)
-	assert.Contains(t, none, "574 methods compiled; how long that took was not recorded.")
+	assert.Contains(t, none, "574 methods compiled.\nCompiled in the background: 247 methods, in 265 ms (5.8 % of 4.58 s).\nFor which methods threads stood waiting")
 	assert.Regexp(t, ` 111 +44.6 KB  OptimizedTier1\n`, none)
 	assert.NotContains(t, none, "Slowest\n")
 	assert.Contains(t, of(500), "Not known: how long 74 of them took; the trace lacks their start.")
 	assert.NotContains(t, of(574), "Not known")
 	assert.Equal(t, 500+1, strings.Count(of(500, "ndjson"), `"il_bytes":`), "the start tells it, and the sum")
+}
+
+// What dotnet-trace records by default tells no method that is compiled, and still how many were in the
+// background, and for how long.
+func TestCompilationsInTheBackground(t *testing.T) {
+	of := func(in interval.Interval) *Report {
+		return readReport(t, "jit", KindJIT, RuntimeOptions{Between: in, Wants: func(ev *nettrace.Event) bool {
+			switch ev.Metadata.EventID {
+			case runtimeevents.IDMethodJittingStarted, runtimeevents.IDMemoryForJitCode, runtimeevents.IDMethodLoadVerbose:
+				return false
+			}
+			return true
+		}})
+	}
+	whole, named := of(interval.Interval{}), statsOf(t, readReport(t, "jit", KindJIT, RuntimeOptions{}))
+	assert.Equal(t, "247 methods compiled in the background", whole.Done)
+	assert.Contains(t, writeRuntime(t, whole, "text", 0), "Compiled in the background: 247 methods, in 265 ms (5.8 % of 4.58 s).")
+	assert.Contains(t, writeRuntime(t, whole, "html", 0), "Each run of the compiler")
+	stats := statsOf(t, whole)
+	assert.Equal(t, named["background_tiered"], stats["background_batch_methods"])
+	assert.InEpsilon(t, named["background_tiered_ms"], stats["background_batch_ms"], 0.03)
+	early, late := statsOf(t, of(interval.Interval{To: 2e9})), statsOf(t, of(interval.Interval{From: 2e9}))
+	for _, k := range []string{"background_batches", "background_batch_methods", "background_batch_ms"} {
+		assert.Positive(t, early[k])
+		assert.InEpsilon(t, stats[k], early[k].(float64)+late[k].(float64), 1e-9, k)
+	}
 }
 
 // A pause whose end the trace lacks is not one of 0 ms.
