@@ -59,7 +59,7 @@ var mayImport = map[string][]string{
 
 	// What is told of a file without a profile.
 	"internal/events":  {"nettrace", "activity", "profile", "runtimeevents", "internal/input", "internal/load", "internal/export", "internal/export/otlp", "internal/interval", "internal/quantile", "internal/relay", "internal/report", "internal/spool", "internal/collect", "internal/text"},
-	"internal/info":    {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/relay", "internal/report", "internal/requests", "internal/collect", "internal/text"},
+	"internal/info":    {"nettrace", "chromium", "activity", "httpphases", "stackfix", "profile", "runtimeevents", "internal/input", "internal/load", "internal/spans", "internal/samples", "internal/pass", "internal/relay", "internal/report", "internal/requests", "internal/collect", "internal/text"},
 	"internal/compare": {".", "nettrace", "httpphases", "profile", "runtimeevents", "internal/events", "internal/export", "internal/input", "internal/quantile", "internal/spool", "internal/text"},
 	"internal/ipc":     {"nettrace", "internal/report", "internal/text"},
 

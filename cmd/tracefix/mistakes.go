@@ -178,10 +178,20 @@ func unexpected(where *kong.Node, parts []string) string {
 	case err == nil:
 		return fmt.Sprintf("%s is a file; name a command first, such as `tracefix info %s`", shown, text.ShellWord(shown))
 	}
+	if does := otherWords[strings.ToLower(word)]; does != "" {
+		return fmt.Sprintf("there is no command %q; `tracefix %s` does that", shown, does)
+	}
 	if meant := text.DidYouMean(word, childNames(where)); meant != "" {
 		return fmt.Sprintf("there is no command %q%s", shown, meant)
 	}
 	return fmt.Sprintf("there is no command and no file %q%s", shown, input.MeantFile(word))
+}
+
+// otherWords are what people may call what a command does.
+var otherWords = map[string]string{
+	"alloc": "top --weight alloc", "allocations": "top --weight alloc", "exceptions": "top --weight exceptions", "errors": "top --weight exceptions",
+	"cpu": "top", "hot": "top", "report": "top", "stacks": "view", "flamegraph": "view", "open": "view", "show": "view",
+	"fix": "repair", "export": "convert", "requests": "http", "contention": "locks", "threadpool": "threads", "diff": "compare", "check": "info", "meters": "counters",
 }
 
 // childNames are the commands below a node that people know.

@@ -114,11 +114,12 @@ func missing(m *profile.Meta, c *Config, groups []string) string {
 
 // noSamples says why a nettrace has no samples and what would record some.
 func noSamples(version int, events int64) string {
-	what := "the trace holds no events"
+	what, rest := "the trace holds no events", ""
 	if events > 0 {
 		what = fmt.Sprintf("the trace holds %s events but no CPU samples", report.Count(int(events)))
+		rest = ", and `tracefix info` tells what there is"
 	}
-	return what + "; `" + collect.Samples.For(version) + "` records them"
+	return what + "; `" + collect.Samples.For(version) + "` records them" + rest
 }
 
 // hold tells which groups of tracks that c asks for have something to draw. They are

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -17,12 +18,12 @@ import (
 func TestOverall(t *testing.T) {
 	for name, want := range map[string]Verdict{
 		"dropped":        {State: Bad, Share: 92.42, Text: "92.4 % of the frames have no name; 68.1 % of all events were lost"},
-		"http-cpu":       {State: Good, Text: "CPU stacks, HTTP requests can be used as they are"},
+		"http-cpu":       {State: Good, Text: "CPU stacks, HTTP requests, events of the runtime can be used as they are"},
 		"recursion":      {State: Partly, Share: 45.81, Text: "45.8 % of the CPU stacks are cut, a repair restores 71.7 % of them"},
 		"net6-notpl":     {State: Partly, Text: "only methods compiled while recording have names; requests have no activity ids; some activities have no ids, and cannot be paired"},
 		"net31-log4":     {State: Partly, Text: "only methods compiled while recording have names; some activities have no ids, and cannot be paired"},
 		"v6-machine":     {State: Partly, Share: 47.23, Text: "47.2 % of the CPU stacks are cut, a repair restores 15.5 % of them; 18.1 % of the frames have no name"},
-		"requests-short": {State: Good, Text: "CPU stacks, HTTP requests, activities can be used as they are"},
+		"requests-short": {State: Good, Text: "CPU stacks, HTTP requests, activities, events of the runtime can be used as they are"},
 	} {
 		got := facts(t, tracetest.Corpus(t, "dotnet10", name+".nettrace")).Overall
 		assert.Equal(t, want, got, name)
@@ -114,4 +115,22 @@ func TestUnnamedModules(t *testing.T) {
 		assert.Contains(t, v.Text, x.text)
 		assert.Contains(t, v.Do, x.do)
 	}
+}
+
+// A recording of the runtime's doings alone is not one that holds nothing: what there is stands there with the
+// command that reports on it.
+func TestRuntimeVerdict(t *testing.T) {
+	for name, want := range map[string]string{
+		"alloc-tick": "36 collections (gc), 8,482 allocations (top --weight alloc)",
+		"locks":      "290 waits for locks (locks)",
+		"jit":        "574 compilations (jit)",
+		"common":     "40 runs of the background compiler (jit), 22 changes of the thread pool (threads)",
+	} {
+		f := facts(t, tracetest.Corpus(t, "runtime", name+".nettrace"))
+		i := slices.IndexFunc(f.Verdicts, func(v Verdict) bool { return v.Topic == "runtime" })
+		require.GreaterOrEqual(t, i, 0, name)
+		assert.Equal(t, want, f.Verdicts[i].Text, name)
+	}
+	f := facts(t, tracetest.Corpus(t, "runtime", "gc-verbose.nettrace"))
+	assert.Equal(t, "events of the runtime can be used as they are", f.Overall.Text)
 }

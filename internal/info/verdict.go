@@ -13,15 +13,16 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
+	"github.com/tracefix/tracefix/runtimeevents"
 )
 
-// recordHTTP is the line that records all of the HTTP requests.
+// recordHTTP is the line that records all of the HTTP requests, made and served.
 func recordHTTP(withCPU bool) *collect.Line {
 	var line collect.Line
 	if withCPU {
 		line = collect.Samples
 	}
-	line.Providers = append(requests.ClientProviders(), collect.ActivityIDs)
+	line.Providers = requests.Providers()
 	return &line
 }
 
@@ -40,6 +41,9 @@ func (g *nettraceReader) verdicts() []Verdict {
 	}
 	if c, ok := g.counterVerdict(); ok {
 		v = append(v, c)
+	}
+	if r, ok := g.runtimeVerdict(); ok {
+		v = append(v, r)
 	}
 	v = append(v, g.lossVerdict(), g.f.fileVerdict())
 	if g.r != nil {
@@ -271,7 +275,7 @@ func (g *nettraceReader) httpVerdict() Verdict {
 		v.State, v.Text = None, "System.Net.Http has events since .NET 5; the DiagnosticSource bridge tells of requests before that"
 		return v
 	case h == nil:
-		v.State, v.Text, v.Do = None, "no events of System.Net.Http", record
+		v.State, v.Text, v.Do = None, "no events of System.Net.Http or ASP.NET Core", record
 		return v
 	case h.Requests == 0 && h.Served > 0:
 		v.Text, v.Do = served(h), "tracefix http --side server "+text.ShellWord(f.File)
@@ -421,6 +425,52 @@ func (g *nettraceReader) counterVerdict() (Verdict, bool) {
 		Topic: "counters", State: Good, of: "counters", Do: "tracefix counters " + text.ShellWord(g.f.File),
 		Text: fmt.Sprintf("%s values, of %s", count(n), list(names, 3)),
 	}, true
+}
+
+// What the runtime may tell, by ids of events, and the command that reports on it.
+var told = []struct {
+	what, one, by string
+	ids           []int
+}{
+	{"collections", "collection", "gc", []int{runtimeevents.IDGCStart}},
+	{"allocations", "allocation", "top --weight alloc", []int{runtimeevents.IDAllocationTick, runtimeevents.IDAllocationSampled}},
+	{"exceptions", "exception", "top --weight exceptions", []int{runtimeevents.IDExceptionThrown}},
+	{"waits for locks", "wait for a lock", "locks", []int{runtimeevents.IDContentionStart}},
+	{"compilations", "compilation", "jit", []int{runtimeevents.IDMethodJittingStarted}},
+	{"runs of the background compiler", "run of the background compiler", "jit", []int{runtimeevents.IDBackgroundJitStop}},
+	{"changes of the thread pool", "change of the thread pool", "threads", []int{runtimeevents.IDAdjustment}},
+}
+
+// runtimeVerdict says what there is of the runtime's own doings.
+func (g *nettraceReader) runtimeVerdict() (Verdict, bool) {
+	var list []string
+	by := map[int]int64{}
+	for _, p := range g.f.Providers {
+		if p.Name == nettrace.ProviderRuntime {
+			for _, t := range p.Types {
+				by[t.ID] += t.Events
+			}
+		}
+	}
+	if by[runtimeevents.IDMethodJittingStarted] > 0 { // which tells each of what these sum up
+		delete(by, runtimeevents.IDBackgroundJitStop)
+	}
+	for _, k := range told {
+		n := int64(0)
+		for _, id := range k.ids {
+			n += by[id]
+		}
+		switch {
+		case n == 1:
+			list = append(list, fmt.Sprintf("1 %s (%s)", k.one, k.by))
+		case n > 1:
+			list = append(list, fmt.Sprintf("%s %s (%s)", count(n), k.what, k.by))
+		}
+	}
+	if len(list) == 0 {
+		return Verdict{}, false
+	}
+	return Verdict{Topic: "runtime", State: Good, of: "events of the runtime", Text: strings.Join(list, ", ")}, true
 }
 
 func (g *nettraceReader) lossVerdict() Verdict {

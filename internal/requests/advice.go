@@ -201,6 +201,11 @@ func ClientProviders() (list []string) {
 	return list
 }
 
+// Providers are those that tell all of the requests of both sides, likewise, and what links them.
+func Providers() []string {
+	return append(providersOf(Client|Server, []string{collect.ActivityIDs}), collect.Spans)
+}
+
 // providersOf are those of .NET 5 and later.
 func providersOf(sides Sides, links []string) (list []string) {
 	if sides&Client != 0 {
