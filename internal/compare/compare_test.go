@@ -244,8 +244,8 @@ func TestNotRecordedIsNoZero(t *testing.T) {
 		{"runtime-exceptions", "async", []string{"cpu"}, "cpu:*>+10%", "cannot be judged: the trace before has no CPU samples"},
 		{"async", "runtime-exceptions", []string{"cpu"}, "exceptions:*LabException>+10%", "Lab.Rt.LabException is new"}, // async has none, but recorded them
 		{"runtime-exceptions", "async", []string{"cpu"}, "exceptions:*LabException>+10%", ""},
-		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "gc"}, "gc:*<-10%", "cannot be judged: the trace after records no collections"},
-		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "gc"}, "cpu:*>+10%", "neither trace has anything of that name"},
+		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "exceptions", "gc"}, "gc:*<-10%", "cannot be judged: the trace after records no collections"},
+		{"runtime-alloc", "runtime-exceptions", []string{"alloc", "exceptions", "gc"}, "cpu:*>+10%", "neither trace has anything of that name"},
 		{"counters", "runtime-exceptions", []string{"exceptions", "counters"}, "counters:*cpu*>+10%", "cannot be judged: the trace after has no counters"},
 		{"runtime-exceptions", "counters", []string{"exceptions", "counters"}, "counters:*cpu*<-10%", "cannot be judged: the trace before has no counters"},
 		{"runtime-locks", "counters", []string{"locks", "counters"}, "locks:*Hold*<-10%", "cannot be judged: the trace after records no waits for locks"},
@@ -274,11 +274,46 @@ func TestNotRecordedIsNoZero(t *testing.T) {
 	}
 }
 
+// What was recorded of which there is none is told by other events: those of profiles of dotnet-trace, as they come.
+func TestAskedFor(t *testing.T) {
+	const suspend, handle, move, dynamic, created, thread, loader, unload, tiered = 0x1, 0x2, 0x400000, 0x3f00003, 0x10001, 0x10000, 0x8, 0x30, 0x1000000000
+	for name, tt := range map[string]struct {
+		keywords []uint64
+		asked    []string
+	}{
+		"gc-collect":     {[]uint64{suspend, dynamic, created}, []string{"gc"}},
+		"gc-verbose":     {[]uint64{suspend, handle, dynamic, created}, []string{"exceptions", "gc"}},
+		"jit":            {[]uint64{unload, tiered}, nil},
+		"thread pool":    {[]uint64{thread, created}, nil},
+		"dotnet-common":  {[]uint64{suspend, dynamic, created, thread, loader, unload, tiered}, []string{"exceptions", "gc"}},
+		"without GC":     {[]uint64{thread, tiered}, []string{"exceptions", "gc"}},
+		"cpu-sampling":   {[]uint64{suspend, move, dynamic, thread, loader, unload, tiered}, []string{"exceptions", "locks", "gc"}},
+		"0x1c001":        {[]uint64{suspend, dynamic, thread}, []string{"exceptions", "locks", "gc"}},
+		"from the start": {[]uint64{suspend, dynamic, thread, loader, unload}, []string{"exceptions", "locks", "gc"}},
+		"contention":     {[]uint64{keywordContention}, []string{"locks"}},
+		"nothing":        {[]uint64{0}, nil},
+	} {
+		s := &session{}
+		for _, k := range append(tt.keywords, tt.keywords...) {
+			require.NoError(t, s.Event(&nettrace.Event{Metadata: &nettrace.Metadata{Provider: nettrace.ProviderRuntime, Level: 4}, Keywords: k, Level: 4}))
+		}
+		var asked []string
+		for _, k := range kinds {
+			if k.asked != nil && k.asked(s) {
+				asked = append(asked, k.name)
+			}
+		}
+		assert.Equal(t, tt.asked, asked, name)
+		assert.Len(t, s.all, len(tt.keywords), name)
+	}
+}
+
 // TestWaitsForLocks: they are those of the methods that wanted one, and one that many wait for together is one thing
 // that happened.
 func TestWaitsForLocks(t *testing.T) {
 	const hold = "Rt!Lab.Rt.LockMode.Hold(class System.String,class Lab.Rt.Named,float64,bool)"
 	locks, threads := readTestdata(t, "runtime-locks"), readTestdata(t, "runtime-threads")
+	threads.unrecorded = slices.DeleteFunc(threads.unrecorded, func(kind string) bool { return kind == "locks" })
 	assert.Equal(t, "nothing moved beyond noise", Traces(locks, locks).Summary())
 	r := Traces(locks, threads)
 	assert.Equal(t, "1 moved beyond noise", r.Summary())

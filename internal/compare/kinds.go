@@ -27,13 +27,17 @@ const self = "self"
 var kinds = []kind{
 	{"cpu", "CPU time", "has no CPU samples", nil, (*Trace).sampled, nil, ""},
 	{"alloc", "what is allocated", "records no allocations",
-		func(s *session) bool { return s.verbose&keywordGC != 0 },
+		func(s *session) bool { return s.verbose.tell(keywordGC) },
 		func(t *Trace) bool { return t.weighs("alloc") }, func(r *Result) *[]Named { return &r.Types }, ""},
 	{"exceptions", "exceptions", "records no exceptions",
-		func(s *session) bool { return s.keywords&(keywordException|keywordsBroad) != 0 },
+		func(s *session) bool {
+			return s.all.tell(keywordException) || s.all.tell(keywordHandle) || s.all.broad()
+		},
 		func(t *Trace) bool { return t.weighs("exceptions") }, func(r *Result) *[]Named { return &r.Exceptions }, ""},
 	{"locks", "waits for locks", "records no waits for locks",
-		func(s *session) bool { return s.keywords&(keywordContention|keywordsBroad) != 0 },
+		func(s *session) bool {
+			return s.all.tell(keywordContention) || s.all.tell(keywordSurvival) || s.all.broad() && !s.all.tell(keywordCompilation)
+		},
 		func(t *Trace) bool { return t.weighs("contention") }, func(r *Result) *[]Named { return &r.Locks }, ""},
 	{"requests", "requests", "has no requests", nil,
 		func(t *Trace) bool { return t.Requests.Len() > 0 }, func(r *Result) *[]Named { return &r.Routes }, ""},
@@ -42,7 +46,7 @@ var kinds = []kind{
 	{"errors", "errors of requests", "tells the status of no request", nil,
 		(*Trace).answers, func(r *Result) *[]Named { return &r.Errors }, "requests"},
 	{"gc", "collections", "records no collections",
-		func(s *session) bool { return s.keywords&(keywordGC|keywordsBroad) != 0 },
+		func(s *session) bool { return s.all.tell(keywordsOfGC) || s.all.broad() },
 		func(t *Trace) bool { return len(t.GC) > 0 }, func(r *Result) *[]Named { return &r.GC }, ""},
 	{"counters", "counters", "has no counters", nil,
 		func(t *Trace) bool { return len(t.counted) > 0 }, func(r *Result) *[]Named { return &r.Counters }, ""},
@@ -104,29 +108,67 @@ func (r *Result) compares(kind string) bool {
 // A session rides on the reading for what the runtime was asked to record: no trace says it, but
 // events of a keyword tell that it was on.
 type session struct {
-	keywords uint64
-	verbose  uint64 // keywords that were on at that level
-	named    bool   // all methods were, at the end
+	all     asks
+	verbose asks // those at that level
+	named   bool // all methods were, at the end
 }
+
+// asks are the keywords of events, each combination once: one of an event's was on.
+type asks []uint64
 
 // Keywords of the runtime's provider.
 const (
 	keywordGC         = 0x1
+	keywordHandle     = 0x2 // of the profile gc-verbose, which has exceptions as well
 	keywordContention = 0x4000
 	keywordException  = 0x8000
-	// Profiles that ask for these (GC handles, loader, JIT, threading) ask for collections,
-	// exceptions and waits for locks too, of which a good run has none.
-	keywordsBroad = 0x2 | 0x8 | 0x10 | 0x10000
+	// Of the profiles with tiered compilation cpu-sampling of dotnet-trace up to 9 has that of what each
+	// collection leaves, and contention; dotnet-common has neither.
+	keywordCompilation = 0x1000000000
+	keywordSurvival    = 0x400000
+
+	keywordsOfGC = keywordGC | keywordHandle
 )
+
+// families are keywords of events that come in any program. Who asks for one has a question; profiles ask for
+// several, and for collections and exceptions too, of which a good run has none.
+var families = [...]uint64{
+	keywordsOfGC,
+	0x8,                       // Loader
+	keywordCompilation | 0x30, // and JIT, NGen
+	0x10000 | 0x80000000,      // Threading
+}
+
+// tell reports whether an event tells that one of these keywords was on: it has no other.
+func (a asks) tell(keywords uint64) bool {
+	return slices.ContainsFunc(a, func(of uint64) bool { return of != 0 && of&^keywords == 0 })
+}
+
+// broad reports whether a profile was recorded.
+func (a asks) broad() bool {
+	n := 0
+	for _, f := range families {
+		if a.tell(f) {
+			n++
+		}
+	}
+	return n > 1
+}
+
+func (a *asks) add(keywords uint64) {
+	if !slices.Contains(*a, keywords) {
+		*a = append(*a, keywords)
+	}
+}
 
 func (s *session) Begin(*nettrace.Reader) {}
 func (s *session) End()                   {}
 func (s *session) Event(ev *nettrace.Event) error {
 	s.named = s.named || ev.Metadata.Role == nettrace.RoleRundownComplete
 	if ev.Metadata.Provider == nettrace.ProviderRuntime {
-		s.keywords |= ev.Keywords
+		s.all.add(ev.Keywords)
 		if ev.Level >= 5 {
-			s.verbose |= ev.Keywords
+			s.verbose.add(ev.Keywords)
 		}
 	}
 	return nil
