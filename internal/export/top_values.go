@@ -97,8 +97,12 @@ func share(v float64, t *profile.ValueTop) string {
 	return s
 }
 
-// eventsText prints a number of events, with how far off the estimate may be that is made of them.
+// eventsText prints a number of events, with how far off the estimate may be that is made of them. Of a
+// method that only calls others there are none.
 func eventsText(n int, within float64) string {
+	if n == 0 {
+		return ""
+	}
 	s := thousands(int64(n))
 	if within > 0 {
 		s += fmt.Sprintf(" ±%.0f%%", within)
