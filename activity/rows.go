@@ -159,6 +159,9 @@ func (t *Rows) stop(i int32, e *Event, s Status, by By) {
 	r, flags, _ := t.change(i)
 	r.stop, r.stopThread = max(r.start, e.Time), t.number(e.Process, e.Thread) // an event may come too late
 	if e.Span != nil {
+		if was := t.spans[i]; was != nil && e.Span.DisplayName == "" {
+			e.Span.DisplayName = was.DisplayName
+		}
 		t.spans[i] = e.Span // it knows what the start did not
 	}
 	*flags |= rowStopped | rowStopThread

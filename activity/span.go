@@ -165,6 +165,10 @@ func (s *Span) set(key, value string) {
 		s.Kind = value
 	case "DisplayName":
 		s.DisplayName = value
+	case "CommandText": // of SqlClient and Entity Framework: the profile database of dotnet-trace has it
+		if s.DisplayName == "" {
+			s.DisplayName = strings.Join(strings.Fields(value), " ")
+		}
 	case "Status":
 		s.Status = value
 	case "Duration":

@@ -30,7 +30,7 @@ type Span struct {
 	SpanID       string // 16 hex digits
 	ParentSpanID string // empty for a root
 	Kind         string // "Internal", "Client", "Server", "Producer", "Consumer"
-	DisplayName  string
+	DisplayName  string // of a database command its text, in one line
 	Status       string // "Unset", "Ok", "Error"
 	Duration     int64  // ns, the activity's own measure; only a stop tells it
 }

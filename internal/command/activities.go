@@ -28,7 +28,7 @@ var activityFormats = output.Formats{
 // Activities is `tracefix activities`.
 type Activities struct {
 	Provider []string      `placeholder:"NAME" help:"Keep only activities of these event sources; * and ? are wildcards."`
-	Name     []string      `placeholder:"NAME" help:"Keep only activities of these names; * and ? are wildcards."`
+	Name     []string      `placeholder:"NAME" help:"Keep only activities of these names, spans also of their display names; * and ? are wildcards."`
 	Slow     time.Duration `placeholder:"TIME" help:"Keep only activities that took at least this long, such as 200ms."`
 	Status   []string      `enum:"ok,auto-stopped,unfinished,orphan-stop" placeholder:"STATUS" help:"Keep only activities in these states: ok, auto-stopped, unfinished, orphan-stop."`
 	WorkFlags
@@ -217,7 +217,7 @@ func (a *Activities) filter(ctx context.Context, c *Call, rows *activity.Rows, l
 		if r.HasStop {
 			end = r.Stop
 		}
-		return text.List(a.Provider).Match(r.Provider) && text.List(a.Name).Match(r.Name) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
+		return text.List(a.Provider).Match(r.Provider) && (text.List(a.Name).Match(r.Name) || r.Span != nil && text.List(a.Name).Match(r.Span.DisplayName)) && (a.Slow == 0 || ok && d >= int64(a.Slow)) &&
 			(len(a.Status) == 0 || slices.Contains(a.Status, r.Status.String())) &&
 			ours(int(r.Process), int64(r.StartThread)) && a.overlap(r.Start, end) && (inside == nil || inside.Has(i))
 	}, nil

@@ -73,9 +73,7 @@ func AppendActivity(b []byte, t *activity.Rows, i int, r *activity.Row, why Acti
 	o.number("pid", uint64(r.Process))
 	if s != nil {
 		o.str("kind", s.Kind)
-		if s.DisplayName != s.Name {
-			o.str("display_name", s.DisplayName)
-		}
+		o.str("display_name", displayName(r))
 		if s.Status != "Unset" {
 			o.str("span_status", s.Status)
 		}
@@ -142,10 +140,12 @@ func ActivitiesJSON(w io.Writer, t *activity.Rows, keep, shown ActivityFilter, w
 	return b.Flush()
 }
 
-// An ActivityTotal counts the activities of one name.
+// An ActivityTotal counts the activities of one name, spans by their display names: of database commands these
+// are their texts.
 type ActivityTotal struct {
 	Provider    string `json:"provider"`
 	Name        string `json:"name"`
+	Display     string `json:"display_name,omitempty"`
 	OK          int    `json:"ok"`
 	AutoStopped int    `json:"auto_stopped"`
 	Unfinished  int    `json:"unfinished"`
@@ -154,19 +154,29 @@ type ActivityTotal struct {
 	Max         msecs  `json:"max_ms"`
 }
 
-// ActivityTotals counts activities by provider and name, in the order of their first event.
+// mostDisplayed is how many display names are told apart: each may be another one. Further ones are one.
+const mostDisplayed = 1000
+
+// ActivityTotals counts activities by provider, name and display name, in the order of their first event.
 func ActivityTotals(t *activity.Rows, keep ActivityFilter) []*ActivityTotal {
-	type key struct{ provider, name string }
+	type key struct{ provider, name, display string }
 	index := map[key]*ActivityTotal{}
+	displayed := 0
 	list := []*ActivityTotal{}
 	for i, r := range t.All() {
 		if keep != nil && !keep(i, r) {
 			continue
 		}
-		k := key{r.Provider, r.Name}
+		k := key{r.Provider, r.Name, displayName(r)}
 		v := index[k]
+		if v == nil && k.display != "" {
+			if displayed++; displayed > mostDisplayed {
+				k.display = ""
+				v = index[k]
+			}
+		}
 		if v == nil {
-			v = &ActivityTotal{Provider: r.Provider, Name: r.Name}
+			v = &ActivityTotal{Provider: k.provider, Name: k.name, Display: k.display}
 			index[k] = v
 			list = append(list, v)
 		}
@@ -184,6 +194,14 @@ func ActivityTotals(t *activity.Rows, keep ActivityFilter) []*ActivityTotal {
 		}
 	}
 	return list
+}
+
+// displayName is that of a span which says more than its name.
+func displayName(r *activity.Row) string {
+	if s := r.Span; s != nil && s.DisplayName != s.Name {
+		return s.DisplayName
+	}
+	return ""
 }
 
 // ActivitiesTree prints the tree of what is shown, children indented below their parents, in order
@@ -242,8 +260,12 @@ func causes(x *httpphases.Explanation) string {
 func totalsTable(b *bufio.Writer, totals []*ActivityTotal, width int) {
 	rows := [][]string{{"ok", "auto", "open", "orphan", "sum", "max", "activity"}}
 	for _, v := range totals {
+		name := text.Line(v.Provider + " " + v.Name)
+		if v.Display != "" { // in front: what does not fit is cut off
+			name = fmt.Sprintf("%q ", v.Display) + name
+		}
 		rows = append(rows, []string{strconv.Itoa(v.OK), strconv.Itoa(v.AutoStopped), strconv.Itoa(v.Unfinished), strconv.Itoa(v.OrphanStop),
-			fmt.Sprintf("%.3f", text.Millis(int64(v.Sum))), fmt.Sprintf("%.3f", text.Millis(int64(v.Max))), text.Line(v.Provider + " " + v.Name)})
+			fmt.Sprintf("%.3f", text.Millis(int64(v.Sum))), fmt.Sprintf("%.3f", text.Millis(int64(v.Max))), name})
 	}
 	wide := []int{8, 8, 8, 8, 12, 10, 0}
 	last := len(wide) - 1
@@ -300,8 +322,8 @@ func line(w *bufio.Writer, t *activity.Rows, i int, r *activity.Row, level int, 
 		fmt.Fprintf(b, "(%d) ", level)
 	}
 	b.WriteString(text.Line(r.Name))
-	if s := r.Span; s != nil && s.DisplayName != "" && s.DisplayName != s.Name {
-		fmt.Fprintf(b, " %q", s.DisplayName)
+	if name := displayName(r); name != "" {
+		fmt.Fprintf(b, " %q", name)
 	}
 	if r.Span == nil {
 		fmt.Fprintf(b, "  %s", text.Line(r.Provider))

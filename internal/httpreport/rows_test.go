@@ -3,6 +3,7 @@ package httpreport
 import (
 	"bytes"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -87,4 +88,53 @@ func TestActivityInASpanWithoutAnID(t *testing.T) {
 	assert.Equal(t, `{"row":0,"provider":"Microsoft-Diagnostics-DiagnosticSource","name":"S/a","start_ms":0.000001,"status":"unfinished","start_tid":1,"trace_id":"5f","span_id":"a","pid":7}
 {"row":1,"provider":"Microsoft-Diagnostics-DiagnosticSource","name":"S/b","parent_row":0,"start_ms":0.000002,"status":"unfinished","start_tid":1,"trace_id":"5f","span_id":"b","parent_span_id":"a","pid":7}
 `, out.String())
+}
+
+// Database commands are told by their texts, of which the start of a command has the text and its stop the time.
+func TestDatabaseCommands(t *testing.T) {
+	utf16 := func(list ...string) (b []byte) {
+		for _, s := range list {
+			for _, c := range s + "\x00" {
+				b = append(b, byte(c), byte(c>>8))
+			}
+		}
+		return b
+	}
+	b := activity.NewBuilder(nil)
+	event := func(i int, op activity.Opcode, name string, args ...string) {
+		e := activity.Event{Time: int64(i) * 1e6, Thread: 1, Process: 7, Provider: activity.BridgeProvider, Name: "Activity2Start", Opcode: op, ID: activity.ID{0: 0x11 + byte(i)/2, 14: 0x9d, 15: 0x59}}
+		if op == activity.Stop {
+			e.Name = "Activity2Stop"
+		}
+		e.ReadPayload(append(append(utf16("Microsoft.EntityFrameworkCore", name), byte(len(args)/2), 0), utf16(args...)...))
+		b.Add(&e)
+	}
+	const before, after = "Database.Command.CommandExecuting", "Database.Command.CommandExecuted"
+	for i := 0; i < 6; i += 2 {
+		event(i, activity.Start, before, "Command", "Cmd", "CommandText", []string{"SELECT 1\r\n  FROM a", "SELECT 1 FROM a", "DELETE b"}[i/2])
+		event(i+1, activity.Stop, after, "Command", "Cmd", "Duration", "00:00:00.0010000")
+	}
+	var tree, lines bytes.Buffer
+	rows := b.FinishRows()
+	require.NoError(t, ActivitiesTree(&tree, rows, nil, nil, 0, nil, 0))
+	assert.Contains(t, tree.String(), `CommandExecuting "SELECT 1 FROM a"`)
+	assert.Regexp(t, `\n +2 +0 +0 +0 +2.000 +1.000  "SELECT 1 FROM a" Microsoft-Diagnostics-DiagnosticSource `, tree.String())
+	assert.Regexp(t, `\n +1 +0 +0 +0 +1.000 +1.000  "DELETE b" Microsoft-Diagnostics-DiagnosticSource `, tree.String())
+	require.NoError(t, ActivitiesNDJSON(&lines, rows, nil, nil))
+	assert.Equal(t, 2, strings.Count(lines.String(), `"display_name":"SELECT 1 FROM a","span_duration_ms":1`), lines.String())
+}
+
+// Display names may all be different: those of the first 1000 are told apart.
+func TestManyDisplayNames(t *testing.T) {
+	b := activity.NewBuilder(nil)
+	for i := range 3 * mostDisplayed {
+		s := &activity.Span{Source: "S", Name: "N", DisplayName: strconv.Itoa(i), SpanID: strconv.Itoa(i), TraceID: "t"}
+		b.Add(&activity.Event{Time: int64(i), Provider: activity.BridgeProvider, Name: "ActivityStart", Opcode: activity.Start, Span: s})
+		b.Add(&activity.Event{Time: int64(i), Provider: activity.BridgeProvider, Name: "ActivityStop", Opcode: activity.Stop, Span: s})
+	}
+	totals := ActivityTotals(b.FinishRows(), nil)
+	require.Len(t, totals, mostDisplayed+1)
+	assert.Equal(t, "0", totals[0].Display)
+	assert.Empty(t, totals[mostDisplayed].Display)
+	assert.Equal(t, 2*mostDisplayed, totals[mostDisplayed].OK)
 }

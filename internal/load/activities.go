@@ -410,8 +410,12 @@ func (a *activities) slices(tree *activity.Rows, first int32, end int64) func(fu
 				} else if r.Span.ID != "" {
 					args = append(args, profile.Arg{Key: "span", Value: r.Span.ID})
 				}
-				for _, d := range a.spans[spanOf(r.Span)] {
+				details := a.spans[spanOf(r.Span)]
+				for _, d := range details {
 					args = appendDetail(args, d.Key, d.Value)
+				}
+				if len(details) == 0 && r.Span.DisplayName != "" && r.Span.DisplayName != r.Span.Name { // none has an id
+					args = appendDetail(args, "DisplayName", r.Span.DisplayName)
 				}
 			} else if x.payload > 0 {
 				if ev := payloads.read(x.payload - 1); ev != nil {
