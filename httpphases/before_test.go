@@ -57,6 +57,55 @@ func TestServedSinceBeforeTheRecording(t *testing.T) {
 	}
 }
 
+// TestEndOfOneFromBefore: how a request ended that was open when the recording began Hosting tells behind Kestrel's
+// stop, in the order of .NET 5 to 10, and the last line of the log how long it took in all. What is told of
+// another one is not its.
+func TestEndOfOneFromBefore(t *testing.T) {
+	stop := httpphases.Event{Kind: httpphases.KestrelStop, Span: &httpphases.Span{RequestID: "A:00000003", Path: "/slow"}}
+	line := func(url string) httpphases.Event {
+		return httpphases.Event{Kind: httpphases.ServerLogged, Span: &httpphases.Span{URL: url, Status: 404, Took: 71e7}}
+	}
+	bridged := func(id string) httpphases.Event {
+		return httpphases.Event{Kind: httpphases.SpanStop, Span: &httpphases.Span{RequestID: id, Status: 404}}
+	}
+	other := httpphases.Event{Kind: httpphases.KestrelStop, Span: &httpphases.Span{RequestID: "B:00000001", Path: "/other"}}
+	begins := httpphases.Event{Kind: httpphases.ServerRequestStart, Text: "/other"}
+	threw := httpphases.Event{Kind: httpphases.ServerUnhandled}
+	hosting := httpphases.Event{Kind: httpphases.ServerRequestStop}
+	for name, c := range map[string]struct {
+		then   []httpphases.Event
+		status int
+		took   int64
+		failed bool
+	}{
+		"the log":                    {[]httpphases.Event{line("http://h:1/slow?q=1"), hosting}, 404, 71e7, false},
+		"the bridge":                 {[]httpphases.Event{bridged("A:00000003"), hosting}, 404, 0, false},
+		"all, and it threw":          {[]httpphases.Event{line("http://h:1/slow"), bridged("A:00000003"), threw, hosting}, 404, 71e7, true},
+		"nothing":                    {nil, 0, 0, false},
+		"the line of another one":    {[]httpphases.Event{line("http://h:1/other")}, 0, 0, false},
+		"the bridge of another one":  {[]httpphases.Event{other, bridged("B:00000001")}, 0, 0, false},
+		"another one began":          {[]httpphases.Event{begins, line("http://h:1/slow"), threw}, 0, 0, false},
+		"it is over":                 {[]httpphases.Event{hosting, line("http://h:1/slow"), threw}, 0, 0, false},
+		"the line is not the last":   {[]httpphases.Event{{Kind: httpphases.ServerLogged, Span: &httpphases.Span{Route: "/slow"}}}, 0, 0, false},
+		"another thread is no proof": {[]httpphases.Event{{Kind: httpphases.ServerUnhandled, Thread: 8}}, 0, 0, false},
+	} {
+		var rows []*httpphases.ServerRequest
+		b := httpphases.NewBuilder(&httpphases.Options{Server: func(s *httpphases.ServerRequest) { rows = append(rows, s) }})
+		for i, e := range append([]httpphases.Event{stop}, c.then...) {
+			e.Time = int64(i+1) * 1e6
+			b.Add(&e)
+		}
+		b.Finish(1e9)
+		if !assert.NotEmpty(t, rows, name) {
+			continue
+		}
+		s := rows[0]
+		assert.Equal(t, []any{"/slow", true, int64(1e6), c.status, c.took, c.failed, ""},
+			[]any{s.Target, s.StartUnknown, s.Duration, s.Status, s.Took, s.Outcome == httpphases.Failed, s.Route}, name)
+		assert.NotEqual(t, httpphases.Incomplete, s.Outcome, name)
+	}
+}
+
 // TestPortOfConnection: where a request came in the start of its connection tells, until that is closed.
 func TestPortOfConnection(t *testing.T) {
 	span := &httpphases.Span{RequestID: "A:00000001", Path: "/a"}

@@ -234,13 +234,20 @@ func (b *Builder) Finish(end int64) {
 	}
 	var servers []*server
 	for _, p := range b.procs {
+		for _, th := range p.threads {
+			if s := th.before; s != nil {
+				servers = append(servers, s)
+			}
+		}
 		for s := range p.serverOpen {
 			servers = append(servers, s)
 		}
 	}
 	sort.Slice(servers, func(i, j int) bool { return servers[i].ID < servers[j].ID })
 	for _, s := range servers {
-		s.Outcome = Incomplete
+		if !s.StartUnknown {
+			s.Outcome = Incomplete
+		}
 		b.emitServer(b.procs[s.Process], s)
 	}
 }

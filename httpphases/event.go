@@ -78,7 +78,7 @@ type Span struct {
 	Scope        string // factory and id of the log's activity
 
 	Method    string
-	URL       string // of requests made
+	URL       string // of requests made; of one served, from the last line of the log about it
 	Scheme    string // of requests served, as are the next three
 	Host      string // with its port
 	Path      string // with its query, where that is told
@@ -88,6 +88,7 @@ type Span struct {
 	Status    int // 0: unknown
 	Task      TaskStatus
 	Started   int64 // the activity's own start time, ticks of 100 ns of the day's clock; 0: unknown
+	Took      int64 // ns: of a request served, by the log or its activity; 0: unknown
 }
 
 // A TaskStatus is how the call of a request ended, by the bridge.

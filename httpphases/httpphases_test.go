@@ -236,18 +236,18 @@ func TestDecodeNamed(t *testing.T) {
 			httpphases.ProviderLogging, "FormattedMessage",
 			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(""),
 				utf16("Request finished HTTP/1.1 POST http://h/200 application/json 12 - 500 2 text/plain;+charset=utf-8 0.4096ms")),
-			httpphases.ServerLogged, httpphases.Span{Status: 500},
+			httpphases.ServerLogged, httpphases.Span{URL: "http://h/200", Status: 500, Took: 409600},
 		},
 		"status in the log of 8": {
 			httpphases.ProviderLogging, "FormattedMessage",
 			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(""),
 				utf16("Request finished HTTP/1.1 GET http://h/ok - 204 - - 0.4096ms")),
-			httpphases.ServerLogged, httpphases.Span{Status: 204},
+			httpphases.ServerLogged, httpphases.Span{URL: "http://h/ok", Status: 204, Took: 409600},
 		},
 		"status in the log as JSON": {
 			httpphases.ProviderLogging, "MessageJson",
-			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(""), utf16("{}"), utf16(`{"StatusCode":"503","Path":"/"}`)),
-			httpphases.ServerLogged, httpphases.Span{Status: 503},
+			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(""), utf16("{}"), utf16(`{"ElapsedMilliseconds":"1.5","StatusCode":"503","Scheme":"http","Host":"h:1","PathBase":"/b","Path":"/p"}`)),
+			httpphases.ServerLogged, httpphases.Span{URL: "http://h:1/b/p", Status: 503, Took: 15e5},
 		},
 		"route of 3.1": {
 			httpphases.ProviderLogging, "FormattedMessage",

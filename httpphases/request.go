@@ -312,8 +312,10 @@ type ServerRequest struct {
 	Guessed     int     // links that rest on the thread, not on ids
 
 	// StartUnknown says that the request was open when the recording began, of which Start is the
-	// beginning: it lasted longer than Duration.
+	// beginning: it lasted longer than Duration. Took is how long in all, ns, if the log or the bridge
+	// tells it; else 0.
 	StartUnknown bool
+	Took         int64
 
 	TraceID, SpanID, ParentSpanID string
 	Client                        int // ID of the Request that asked; 0 if it is not in the trace

@@ -10,6 +10,9 @@ import (
 // thread, and end it so in the reverse order: that ties the ids that each of them uses to
 // the events of the others. Whoever was first to tell of a request also ends it.
 func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n int) {
+	if e.Kind.begins() || e.Kind == KestrelStop {
+		b.settleBefore(p, th)
+	}
 	if th.others(e.Kind) {
 		th.logged, th.threw, th.over = nil, false, false
 	}
@@ -42,6 +45,9 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 			}
 			return
 		}
+		if s == th.before && e.Kind == ServerLogged && !e.Span.finishes(s.Target) {
+			return
+		}
 		if th.threw || e.Kind == ServerUnhandled {
 			s.Outcome = Failed
 		}
@@ -51,6 +57,12 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 			}
 		}
 		th.logged, th.threw, th.over = nil, false, false
+		if s == th.before {
+			if e.Kind == ServerRequestStop || e.Kind == ScopeStop {
+				b.settleBefore(p, th)
+			}
+			return
+		}
 		if s.ends == e.Kind {
 			s.Duration, s.HasDuration = max(0, e.Time-s.Start), true // below, the event came too late
 			b.emitServer(p, s)
@@ -97,11 +109,13 @@ func (b *Builder) beganBefore(p *process, of *Span) bool {
 	return numbered && of.Path != "" && !b.lossy && (began && number < first || !began && len(p.firsts) < maxFirsts)
 }
 
-// servedBefore makes the request that was open when the recording began and ends with e.
+// servedBefore makes the request that was open when the recording began and whose end Kestrel tells in e. How it
+// ended Hosting tells behind that: the log's last line, the bridge, an exception.
 func (b *Builder) servedBefore(p *process, th *thread, e *Event, h *[25]uint64, n int) {
 	serving, stopping, threw, logged := th.serving, th.stopping, th.threw, th.logged
 	th.threw, th.logged = false, nil
 	s := b.newServer(p, th, e, h, n)
+	delete(p.serverOpen, s) // it has ended
 	s.Start, s.HasDuration, s.StartUnknown = min(0, e.Time), true, true
 	s.Duration = e.Time - s.Start
 	if threw {
@@ -112,8 +126,21 @@ func (b *Builder) servedBefore(p *process, th *thread, e *Event, h *[25]uint64, 
 			p.tell(s, of)
 		}
 	}
+	th.before, th.stopping = s, true
+	th.served, th.servedEnds = serving, stopping
+}
+
+// settleBefore hands out the request that servedBefore made on th, if there is one: nothing more tells of it.
+func (b *Builder) settleBefore(p *process, th *thread) {
+	s := th.before
+	if s == nil {
+		return
+	}
+	if th.serving == s {
+		th.serving, th.stopping = th.served, th.servedEnds
+	}
+	th.before, th.served = nil, nil
 	b.emitServer(p, s)
-	th.serving, th.stopping = serving, stopping
 }
 
 // newServer begins a request. It ends with the event that belongs to the first one.
@@ -324,6 +351,9 @@ func (p *process) tell(s *server, of *Span) {
 	}
 	if of.Status > 0 {
 		q.Status = of.Status
+	}
+	if of.Took > 0 && q.StartUnknown {
+		q.Took = of.Took
 	}
 	if of.ParentID != "" && s.parent == "" {
 		p.asked(s, of.ParentID)

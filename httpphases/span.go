@@ -187,6 +187,10 @@ func (s *Span) set(path, value string, stop bool) {
 		if n, err := strconv.ParseInt(value, 10, 64); err == nil && strings.Contains(path, "Start") {
 			s.Started = n
 		}
+	case "Duration":
+		if stop {
+			s.Took = timeSpan(value)
+		}
 	case "Protocol":
 		s.Version = versionOf(value)
 	case "StatusCode":
@@ -483,6 +487,9 @@ func jsonTexts(t string) map[string]string {
 func loggedArguments(t string) *Span {
 	m := jsonTexts(t)
 	s := &Span{Route: endpointRoute(m["EndpointName"]), Status: statusOf(m["StatusCode"])}
+	if took, ok := m["ElapsedMilliseconds"]; ok {
+		s.URL, s.Took = m["Scheme"]+"://"+m["Host"]+m["PathBase"]+m["Path"], milliseconds(took)
+	}
 	if s.Route == "" && s.Status == 0 {
 		return nil
 	}
@@ -502,19 +509,51 @@ func loggedLine(logger, t string) *Span {
 	if !ok {
 		return nil
 	}
+	s := &Span{}
 	if old, isOld := strings.CutPrefix(rest, "in "); isOld { // before .NET 5: in 45.8855ms 200 text/plain
 		_, rest, ok = strings.Cut(old, "ms ")
 	} else { // HTTP/1.1 GET http://host/path - - - 200 2 - 2.3813ms
+		if f := strings.Fields(rest); len(f) > 3 {
+			s.URL, s.Took = f[2], milliseconds(strings.TrimSuffix(f[len(f)-1], "ms"))
+		}
 		for ok {
 			if _, rest, ok = strings.Cut(rest, " - "); statusOf(firstField(rest)) > 0 {
 				break
 			}
 		}
 	}
-	if n := statusOf(firstField(rest)); ok && n > 0 {
-		return &Span{Status: n}
+	if s.Status = statusOf(firstField(rest)); ok && s.Status > 0 {
+		return s
 	}
 	return nil
+}
+
+// finishes reports whether a line of the log is the last one about a request of that path.
+func (s *Span) finishes(path string) bool {
+	p, _, _ := strings.Cut(splitURL(s.URL, &place{}).target, "?")
+	return s.Status > 0 && p == path
+}
+
+// milliseconds reads a number of them, as ns; 0 if it is none.
+func milliseconds(t string) int64 {
+	f, err := strconv.ParseFloat(t, 64)
+	if err != nil || !(f > 0 && f < 1e12) {
+		return 0
+	}
+	return int64(f * 1e6)
+}
+
+// timeSpan reads hours:minutes:seconds as .NET writes a TimeSpan of less than a day, as ns; 0 if it is none.
+func timeSpan(t string) int64 {
+	h, rest, _ := strings.Cut(t, ":")
+	m, sec, _ := strings.Cut(rest, ":")
+	hours, err := strconv.ParseUint(h, 10, 8)
+	minutes, err2 := strconv.ParseUint(m, 10, 8)
+	ns := milliseconds(sec) * 1000
+	if err != nil || err2 != nil || ns > 60e9 {
+		return 0
+	}
+	return (int64(hours)*60+int64(minutes))*60e9 + ns
 }
 
 func firstField(s string) string {

@@ -431,13 +431,17 @@ type thread struct {
 	leftQueue *request   // whose RequestLeftQueue was the last event here
 	gapFrom   int64      // last stretch of lost events
 	gapTo     int64
-	serving   *server  // whose start or end was told here last
-	stopping  bool     // it was its end
-	spanned   *request // whose span of the bridge ended here last
-	answered  *request // whose answer goes on behind its span, which was the last event here
-	logged    *Span    // a line of the log about a request whose end follows
-	threw     bool     // likewise, an exception that nobody handled
-	over      bool     // the end of a request has come that nobody knows: what is told next is of another one
+	serving   *server // whose start or end was told here last
+	stopping  bool    // it was its end
+	// A request that was open when the recording began, whose end Kestrel told here last, and what serving and
+	// stopping were before it.
+	before, served *server
+	servedEnds     bool
+	spanned        *request // whose span of the bridge ended here last
+	answered       *request // whose answer goes on behind its span, which was the last event here
+	logged         *Span    // a line of the log about a request whose end follows
+	threw          bool     // likewise, an exception that nobody handled
+	over           bool     // the end of a request has come that nobody knows: what is told next is of another one
 	// RequestFailed and RequestFailedDetailed of a request that nobody knows: what ends here next.
 	failed, detailed *Event
 	// A HandshakeStop that may be the server's.

@@ -293,6 +293,9 @@ func AppendServerRequest(b []byte, s *httpphases.ServerRequest) []byte {
 	if s.HasDuration {
 		o.ms("duration_ms", s.Duration)
 	}
+	if s.Took > 0 {
+		o.ms("took_ms", s.Took)
+	}
 	o.str("outcome", s.Outcome.String())
 	o.str("error_cause", s.ErrorCause())
 	o.strs("marks", s.Marks().List())

@@ -465,6 +465,9 @@ func (w *tableWriter) served(q *httpphases.ServerRequest) {
 			what.note += fmt.Sprintf(" (%d)", q.Status)
 		}
 	}
+	if q.Took > 0 {
+		what.note += " ~ it took " + strings.TrimSpace(cell(q.Took)) + " in all"
+	}
 	head := fmt.Sprintf("%6d %9s %-6s %8s %9s%2s", q.ID, startText(q.Start), status, total, client, marksText(q.Marks()))
 	line := what.whole()
 	if w.o.Width > 0 {
