@@ -31,6 +31,9 @@
 //
 // # What is not known
 //
+// In what began before the ids of activities were on, as a recorder that attaches turns them on, events have
+// none: they tell that it is for none that began since. While some of it may be open Segment.Earlier says so.
+//
 // Without task events: the first stretch of an async method that continues and neither writes an
 // event, nor ends, nor is followed by its awaiter, while more than one activity qualifies; and for
 // which of two requests a thread worked where it switched between them without a sample. With

@@ -56,6 +56,8 @@ type Segment struct {
 	// Born is when work of a flow that is not known was first seen: it is for nobody who
 	// began later.
 	Born int64
+	// Earlier says that it is for no Activity, but may be for one that began before ids were on.
+	Earlier bool
 }
 
 // An Exception is one that was thrown.
@@ -91,6 +93,8 @@ type Options struct {
 	// runs, and none while it does not. Between two events that are farther apart it is Unseen but
 	// for the time that a sample stands for.
 	OnCPU bool
+	// Before is until when activities were open that began before ids were on, by process, as Log.Before.
+	Before map[uint32]int64
 }
 
 // runsOn is how far apart two events of a thread that runs may be where samples are taken on CPUs:
@@ -105,6 +109,7 @@ type flow struct {
 	under       bool  // of a work item that was under way when its thread was first seen
 	noted       bool  // by its activity, that a thread ran for it
 	asked       bool  // or learned from, by elimination
+	earlier     bool  // an event without an id told it, when it could be that of an activity from before ids were on
 	born        int64 // when its scope was first seen, ns
 	first, last int64 // of the samples that show it
 }
@@ -280,7 +285,7 @@ func (g *Engine) Add(e *Event) {
 		left, t.cut = true, 0
 		t.nodes = t.nodes[:0]
 		t.scopes = t.scopes[:1]
-		t.scopes[0].flow = g.flows.add(flow{known: true})
+		t.scopes[0].flow = g.flows.add(flow{known: true, earlier: e.Kind == Idle && g.earlier(t, nil, e.Time)})
 		t.blocks = t.blocks[:0]
 	}
 	if e.Kind == Adjust || e.Kind == Between {
@@ -717,9 +722,9 @@ func (g *Engine) tell(t *thread, s *scope, a *Activity, e *Event) bool {
 		// It began when this flow was under way, and not in it: another call has come to its place.
 		t.replace(s, g.flows.add(flow{activity: a, known: true}))
 	case !f.known:
-		f.activity, f.known = a, true
+		f.activity, f.known, f.earlier = a, true, g.earlier(t, a, e.Time)
 	case f.activity != a && f.activity.at(e.Time) != a.at(e.Time):
-		is := g.flows.add(flow{activity: a, known: true})
+		is := g.flows.add(flow{activity: a, known: true, earlier: g.earlier(t, a, e.Time)})
 		if related(f.activity, a) {
 			s.flow = is
 		} else {
@@ -728,6 +733,11 @@ func (g *Engine) tell(t *thread, s *scope, a *Activity, e *Event) bool {
 		}
 	}
 	return true
+}
+
+// earlier reports whether what an event of t tells to work for a may be for one that began before ids were on.
+func (g *Engine) earlier(t *thread, a *Activity, at int64) bool {
+	return a == nil && at <= g.o.Before[t.key.process]
 }
 
 // replace gives s another flow, and the calls around it that hand theirs to it.
@@ -918,7 +928,7 @@ func (g *Engine) change(t *thread, e *Event, begun *beginning) {
 
 // turn takes t to work for a from now on.
 func (g *Engine) turn(t *thread, a *Activity) {
-	f := g.flows.add(flow{activity: a, known: true})
+	f := g.flows.add(flow{activity: a, known: true, earlier: g.earlier(t, a, g.now)})
 	if s := t.around(); s != nil {
 		s.flow = f
 	}
@@ -1170,6 +1180,7 @@ func (g *Engine) hand(t *thread, p *piece) {
 		s.Thrown, s.Ready, s.Compiled = p.point.thrown, p.point.thrown == nil, p.point.compiled
 	}
 	s.Activity, s.Known, s.Idle, s.Born = nil, f.known, f.root && !f.known && !f.under, f.born
+	s.Earlier = f.earlier && p.from <= g.o.Before[t.key.process]
 	if f.known {
 		s.Activity = f.activity.servedAt(p.from)
 		if f.first != 0 && s.Activity != nil && !f.noted {

@@ -29,7 +29,8 @@ type Log struct {
 	numbers map[string]uint32 // of strings
 	strings []string
 	threads map[threadKey]uint32
-	halts   map[uint32]halt // by process
+	halts   map[uint32]halt    // by process
+	before  map[uint32]*before // likewise
 	sampled bool
 	awaited bool
 	onCPU   bool
@@ -147,6 +148,16 @@ func (l *Log) Add(e *Event) {
 		l.sampled, l.onCPU, l.offCPU = true, l.onCPU || e.OnCPU, l.offCPU || e.Blocked > 0
 	case TaskMade, TaskReady, TaskContinues, TaskTaken, TaskAwait, StepBegin:
 		l.awaited = true
+	case Start, Stop:
+		b := l.before[e.Process]
+		if b == nil {
+			if l.before == nil {
+				l.before = map[uint32]*before{}
+			}
+			b = &before{}
+			l.before[e.Process] = b
+		}
+		b.take(e)
 	}
 	t := &l.state.threads[n]
 	if t.goesOn(e, l.Interval) || l.halted(e) {
@@ -155,6 +166,17 @@ func (l *Log) Add(e *Event) {
 	l.endRun(n)
 	l.append(n, e)
 	t.begin(e)
+}
+
+// Before returns, by process, until when activities were open that began before its ids were on, where that is known.
+func (l *Log) Before() map[uint32]int64 {
+	ends := map[uint32]int64{}
+	for process, b := range l.before {
+		if end := b.end(); end > 0 {
+			ends[process] = end
+		}
+	}
+	return ends
 }
 
 // A halt is how far a process is on its way to a standstill that is not a collection's.

@@ -50,7 +50,7 @@ func Attribute(p *profile.Profile, log *causality.Log) {
 	}
 	p.Activities.Spool = input.Aside(workMemory)
 	o := Options(p.Table)
-	o.Segment = a.segment
+	o.Segment, o.Before = a.segment, log.Before()
 	a.engine = causality.NewEngine(&o)
 	r := log.Read()
 	var e causality.Event
@@ -65,7 +65,7 @@ func Attribute(p *profile.Profile, log *causality.Log) {
 // segment notes what a thread worked for.
 func (a *attribution) segment(s *causality.Segment) {
 	t := a.threads[threadKey{s.Process, s.Thread}]
-	if t == nil || !s.Known || s.State == causality.Queued || s.Thrown != nil || !a.engine.HasIDs() {
+	if t == nil || !s.Known || s.Earlier || s.State == causality.Queued || s.Thrown != nil || !a.engine.HasIDs() {
 		return
 	}
 	t.Work.Spool = a.p.Activities.Spool
