@@ -323,6 +323,11 @@ type ServerRequest struct {
 	Why *Explanation // nil unless the caller has found it out, as tracefix.File.Explain does
 }
 
+// Whole reports whether the recording holds s from its begin to its end.
+func (s *ServerRequest) Whole() bool {
+	return s.HasDuration && !s.StartUnknown && s.Outcome != Incomplete
+}
+
 // Place returns the host that was asked, without brackets, and its port; 0 if the trace does not tell that.
 func (s *ServerRequest) Place() (host string, port int) {
 	if s.Host == "" {

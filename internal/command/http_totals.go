@@ -46,7 +46,7 @@ func (t *httpTotals) served(s *httpphases.ServerRequest) {
 	row := httpRow{served: s}
 	if t.measures != nil && s.Outcome != httpphases.Incomplete {
 		_, failed := row.wentWrong()
-		t.measures.Request("server", servedHost(s.Host), routeName(s.Method, cmp.Or(s.Route, httpphases.Route(s.Target))), failed, duration(s.HasDuration && !s.Upgraded(), s.Duration))
+		t.measures.Request("server", servedHost(s.Host), routeName(s.Method, cmp.Or(s.Route, httpphases.Route(s.Target))), failed, duration(s.Whole() && !s.Upgraded(), s.Duration))
 	}
 	if t.sides&requests.Server != 0 {
 		t.count(row, t.Served)
@@ -122,7 +122,7 @@ func (r httpRow) wentWrong() (failed, wrong bool) {
 // lasted reports whether it is known how long a request took, other than to talk.
 func (r httpRow) lasted() bool {
 	f := r.facts()
-	return f.ended && f.outcome != httpphases.Incomplete && (r.served == nil || !r.served.Upgraded())
+	return f.ended && f.outcome != httpphases.Incomplete && (r.served == nil || r.served.Whole() && !r.served.Upgraded())
 }
 
 // end computes what needs all requests, of which those of the sides have these durations, ns, and

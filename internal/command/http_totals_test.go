@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"github.com/tracefix/tracefix/httpphases"
+	"github.com/tracefix/tracefix/internal/httpreport"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/requests"
 )
@@ -25,6 +26,25 @@ func TestAWebSocketIsNoSlowRequest(t *testing.T) {
 	if assert.Len(t, rep.Measures.Routes, 1) {
 		assert.Equal(t, map[int]int{report.DurationBin(3600e9): 1}, rep.Measures.Routes[0].Durations)
 	}
+}
+
+// TestAPartOfARequestIsNoDuration: of one that was open when the recording began it is not known how long it took.
+func TestAPartOfARequestIsNoDuration(t *testing.T) {
+	totals := newHTTPTotals(&Call{Measure: true}, requests.Server)
+	var sum httpreport.Summary
+	for _, before := range []bool{false, true} {
+		r := &httpphases.ServerRequest{Method: "GET", Target: "/a", Status: 500, Duration: 5e9, HasDuration: true, StartUnknown: before}
+		totals.served(r)
+		sum.AddServed(r)
+	}
+	var rep report.Trace
+	totals.end(&rep, nil, nil)
+	assert.Equal(t, []int{2, 2}, []int{rep.Requests.Count, rep.Requests.Errors})
+	assert.Len(t, rep.Requests.Slowest, 1)
+	if assert.Len(t, rep.Measures.Routes, 1) {
+		assert.Equal(t, map[int]int{report.DurationBin(5e9): 1}, rep.Measures.Routes[0].Durations)
+	}
+	assert.Equal(t, []int{2, 1}, []int{sum.Served.Requests, int(sum.Served.Durations.Len())})
 }
 
 // A route that a server serves is the same in another run, on another port and machine.

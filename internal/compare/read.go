@@ -9,7 +9,6 @@
 package compare
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -175,9 +174,7 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 			}
 			made.add(r.ID, r.Method, httpphases.Route(r.Target), url, r.Process, r.Start, r.Duration, r.HasDuration, answerOf(r.Outcome, r.Status))
 		},
-		func(r *httpphases.ServerRequest) {
-			served.add(r.ID, r.Method, cmp.Or(r.Route, httpphases.Route(r.Target)), r.Target, r.Process, r.Start, r.Duration, r.HasDuration, answerOfServed(r))
-		})
+		served.addServed)
 	defer scan.Stop()
 	collections := &gcs{}
 	from, until := int64(math.MinInt64), int64(math.MaxInt64)

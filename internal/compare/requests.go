@@ -1,6 +1,7 @@
 package compare
 
 import (
+	"cmp"
 	"iter"
 	"strings"
 
@@ -105,6 +106,14 @@ func (l *Requests) add(id int, method, route, url string, process uint32, start,
 		l.kinds, l.kind[k] = append(l.kinds, asked{strings.TrimSpace(method + " " + route), route, url}), of
 	}
 	l.append(&Request{duration, start, int32(id), of, process, end})
+}
+
+func (l *Requests) addServed(r *httpphases.ServerRequest) {
+	start := r.Start
+	if r.StartUnknown { // what is told of it is its end
+		start += r.Duration
+	}
+	l.add(r.ID, r.Method, cmp.Or(r.Route, httpphases.Route(r.Target)), r.Target, r.Process, start, r.Duration, r.Whole(), answerOfServed(r))
 }
 
 func (l *Requests) append(r *Request) {

@@ -346,7 +346,7 @@ func (c *ServiceCollector) phases(r *httpphases.Request, host string) {
 // Server adds a request that the process served.
 func (c *ServiceCollector) Server(r *httpphases.ServerRequest) {
 	q := &request{
-		start: r.Start, duration: r.Duration, ended: r.HasDuration && r.Outcome != httpphases.Incomplete,
+		start: r.Start, duration: r.Duration, ended: r.Whole(),
 		open:  !r.HasDuration && !c.lost,
 		route: routeTitle(r.Method, cmp.Or(r.Route, httpphases.Route(r.Target))), host: r.Host, status: status(r.Status, r.Outcome),
 		failed: r.Outcome == httpphases.Failed, bad: r.Status >= 400, upgraded: r.Upgraded(), why: r.Why,

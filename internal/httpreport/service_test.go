@@ -275,6 +275,22 @@ func TestServiceOfOpenRequests(t *testing.T) {
 	}
 }
 
+// Requests that were open when the recording began were under way in it, and took longer than is told.
+func TestServiceOfRequestsFromBefore(t *testing.T) {
+	c := &ServiceCollector{}
+	c.Span(1e9)
+	for _, before := range []bool{false, true} {
+		c.Server(&httpphases.ServerRequest{Target: "/a", Status: 200, Duration: 5e8, HasDuration: true, StartUnknown: before})
+		c.Server(&httpphases.ServerRequest{Target: "/b", Status: 200, Duration: 1e8, HasDuration: true, StartUnknown: true})
+	}
+	s := c.Finish("a")
+	assert.Equal(t, []any{4, 4, 1.2}, []any{s.Server.All.Requests, s.Server.Concurrency, s.Server.All.Concurrency})
+	var b bytes.Buffer
+	require.NoError(t, ServiceText(&b, s, 0))
+	assert.Regexp(t, `\n  /a +2 +0 +2\.00 +500\.0 `, b.String())
+	assert.Regexp(t, `\n  /b +2 +0 +2\.00 +- +- +- +- `, b.String())
+}
+
 // On HTTP/2 who waits gets a stream, which more connections per server do not give. Those that wait
 // for the connection to be opened wait for no other request.
 func TestServiceOfStreams(t *testing.T) {

@@ -182,7 +182,7 @@ func (s *Summary) AddServed(r *httpphases.ServerRequest) {
 	switch {
 	case r.Upgraded():
 		s.Served.Upgraded++
-	case r.HasDuration && r.Outcome != httpphases.Incomplete:
+	case r.Whole():
 		s.Served.Durations.Add(r.Duration)
 	}
 }
