@@ -843,6 +843,32 @@ func TestTablesBeginWithWhatMovedMost(t *testing.T) {
 	assert.Fail(t, "no table of totals")
 }
 
+// What is longer than a comment may be is cut, and says how much of it is missing.
+func TestMarkdownFitsComment(t *testing.T) {
+	long := strings.Repeat("&", 5000)
+	for _, c := range []struct{ verdict, tables, rows int }{{1, 3, 10}, {1, 8, 5000}, {5000, 2, 3}, {1, 200, 10}} {
+		d := &Document{Before: long, After: "b", Verdict: slices.Repeat([]string{long}, c.verdict)}
+		for range c.tables {
+			d.Tables = append(d.Tables, Table{Title: "T", Head: []string{"n", "name"}, Rows: slices.Repeat([][]string{{"1", long}}, c.rows), More: 7})
+		}
+		var out bytes.Buffer
+		require.NoError(t, d.Markdown(&out))
+		assert.Less(t, out.Len(), 64<<10)
+		lines := out.String()
+		assert.Equal(t, c.tables, strings.Count(lines, "</details>"))
+		rows := strings.Count(lines, "| 1 | ")
+		assert.Zero(t, rows%c.tables)
+		if left := c.rows - rows/c.tables; left > 0 {
+			assert.Equal(t, c.tables, strings.Count(lines, fmt.Sprintf("\n%d more: a comment holds 65,536 characters; --format text --limit 0 shows all\n", left+7)))
+		}
+		told := strings.Count(lines, "- &amp;")
+		assert.NotZero(t, told)
+		if c.verdict > told {
+			assert.Contains(t, lines, fmt.Sprintf("- and %d more, which --format text prints", c.verdict-told))
+		}
+	}
+}
+
 // Where the recorder of one of the traces did not tell managed code from the rest, their CPU times
 // are not of one kind.
 func TestUntypedOne(t *testing.T) {

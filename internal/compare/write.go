@@ -435,27 +435,58 @@ func (d *Document) Text(w io.Writer, width int) error {
 	return err
 }
 
-// Markdown writes d for a pull request.
+// maxComment is what a comment on GitHub holds, in characters, less room for words of the user's own.
+const maxComment = 65536 - 2048
+
+// Markdown writes d for a pull request: of more than a comment holds, tables have as many rows as fit.
 func (d *Document) Markdown(w io.Writer) error {
+	longest := 0
+	for _, t := range d.Tables {
+		longest = max(longest, len(t.Rows))
+	}
+	// Without rows all of it fits: see markdown.
+	off := sort.Search(longest, func(off int) bool { return len(d.markdown(longest-off)) <= maxComment })
+	_, err := io.WriteString(w, d.markdown(longest-off))
+	return err
+}
+
+// markdown is d with at most that many rows in a table.
+func (d *Document) markdown(most int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "### %s → %s\n\n", text.Markdown(d.Before), text.Markdown(d.After))
-	for _, v := range d.Verdict {
-		b.WriteString("- " + text.Markdown(v) + "\n")
+	fmt.Fprintf(&b, "### %s → %s\n\n", inComment(d.Before), inComment(d.After))
+	for i, v := range d.Verdict {
+		v = inComment(v)
+		if b.Len()+len(v) > maxComment/2 {
+			fmt.Fprintf(&b, "- and %d more, which --format text prints: a comment holds 65,536 characters\n", len(d.Verdict)-i)
+			break
+		}
+		b.WriteString("- " + v + "\n")
 	}
 	for _, t := range d.Tables {
 		fmt.Fprintf(&b, "\n<details><summary>%s</summary>\n\n", t.Title)
 		b.WriteString("| " + strings.Join(t.Head, " | ") + " |\n|" + strings.Repeat("---:|", len(t.Head)-1) + "---|\n")
-		for _, row := range t.Rows {
-			for i, c := range row {
-				row[i] = text.Markdown(c)
+		rows := t.Rows[:min(most, len(t.Rows))]
+		for _, row := range rows {
+			for _, c := range row {
+				b.WriteString("| " + inComment(c) + " ")
 			}
-			b.WriteString("| " + strings.Join(row, " | ") + " |\n")
+			b.WriteString("|\n")
 		}
-		if t.More > 0 {
+		if n := len(t.Rows) - len(rows); n > 0 {
+			fmt.Fprintf(&b, "\n%d more: a comment holds 65,536 characters; --format text --limit 0 shows all\n", t.More+n)
+		} else if t.More > 0 {
 			b.WriteString("\n" + t.more() + "\n")
 		}
 		b.WriteString("\n</details>\n")
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b.String()
+}
+
+// inComment is s in Markdown; of a text that alone would fill a good part of a comment, the beginning.
+func inComment(s string) string {
+	const most = 2000
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return text.Markdown(s)
 }

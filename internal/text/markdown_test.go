@@ -12,6 +12,7 @@ func TestMarkdownIsPlainText(t *testing.T) {
 		`C:\x\|y`:                   `C:\\x\\\|y`, // else the cell ends behind the second backslash
 		`/[log in](http://x)?a&lt;`: `/\[log in\](http://x)?a&amp;lt;`,
 		"~~a~~ *b* _c_ `d`":         "\\~\\~a\\~\\~ \\*b\\* \\_c\\_ \\`d\\`",
+		"GET /@types/node":          "GET /@<!-- -->types/node", // else the team of that name is told of it
 	} {
 		assert.Equal(t, want, Markdown(in))
 	}
