@@ -25,6 +25,9 @@ var compareFormats = output.Formats{
 	{Name: "html", Extensions: []string{".html"}, Help: "a differential flame graph"},
 }
 
+// batchCompareFormats are without those of stacks, which reports of batches do not hold.
+var batchCompareFormats = compareFormats[:3]
+
 // BatchCompareCmd is `tracefix batch compare`.
 type BatchCompareCmd struct {
 	Before string   `arg:"" help:"The batch to compare with: the folder or URL of its reports, or one of them (.ndjson, .json)."`
@@ -44,7 +47,7 @@ func (*BatchCompareCmd) Help() string {
 // Run compares two batches.
 func (c *BatchCompareCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	named, _, _ := strings.Cut(c.Out, "?") // options of a URL are no part of its extension
-	format, err := compareFormats[:3].Resolve(c.Format, named, "text")
+	format, err := batchCompareFormats.Resolve(c.Format, named, "text")
 	if err != nil {
 		return usage(err)
 	}

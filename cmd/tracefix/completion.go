@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -159,6 +160,12 @@ func complete(ctx context.Context, k *kong.Kong, words []string) []string {
 				list = append(list, strings.Split(p.Enum, ",")...)
 			}
 		}
+		// Below batch a path may stand where a command may: files win, which the shell completes.
+		if files, _ := filepath.Glob(last + "*"); len(files) == 0 && len(words) > 0 && words[len(words)-1] == node.Name {
+			for _, child := range node.Children {
+				list = append(list, child.Name)
+			}
+		}
 	}
 	return slices.DeleteFunc(list, func(w string) bool { return !strings.HasPrefix(w, last) })
 }
@@ -191,7 +198,9 @@ func valuesOf(ctx context.Context, node *kong.Node, f *kong.Flag, words []string
 	}
 	switch f.Name {
 	case "format":
-		return formatsOf(node.Name, words)
+		return formatsOf(node, words)
+	case "weight":
+		return []string{"cpu", "wall", "alloc", "exceptions", "contention", "wait"}
 	case "do":
 		return batch.DoingNames()
 	case "tracks", "with":
@@ -203,11 +212,15 @@ func valuesOf(ctx context.Context, node *kong.Node, f *kong.Flag, words []string
 }
 
 // formatsOf lists the formats that a command writes; those of batch are what is done writes.
-func formatsOf(name string, words []string) []string {
+func formatsOf(node *kong.Node, words []string) []string {
+	name := node.Name
 	switch name {
 	case "compare":
+		if node.Parent.Name == "batch" {
+			return batchCompareFormats.Names()
+		}
 		return compareFormats.Names()
-	case "batch", "traces", "plan":
+	case "batch", "run", "plan":
 		name = "repair"
 		for i, w := range words {
 			if do, assigned := strings.CutPrefix(w, "--do="); assigned {

@@ -127,7 +127,7 @@ func unknownFlag(where *kong.Node, parts []string) string {
 	} else if slices.Contains(childNames(root), name) {
 		return fmt.Sprintf("%s; %s is a command: `tracefix %[2]s`", what, name)
 	}
-	if slices.Contains(formatsOf(where.Name, nil), name) {
+	if slices.Contains(formatsOf(where, nil), name) {
 		return fmt.Sprintf("%s; write --format %s", what, name)
 	}
 	names = slices.DeleteFunc(names, func(n string) bool { return n == "help" && name != "help" })
