@@ -496,7 +496,11 @@ func (x *Comparison) Document(limit int) *compare.Document {
 			d.Tables = append(d.Tables, t)
 		}
 	}
-	failed := compare.Table{Title: "New failures", Head: []string{"was", "trace and why"}}
+	title := "New failures"
+	if n := len(x.Failed); n < x.NewFailures {
+		title += ", the first " + report.Count(n)
+	}
+	failed := compare.Table{Title: title, Head: []string{"was", "trace and why"}}
 	for _, f := range x.Failed {
 		failed.Rows = append(failed.Rows, []string{f.Was, f.Name + ": " + f.Error})
 	}

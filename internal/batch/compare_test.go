@@ -3,6 +3,7 @@ package batch
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -273,6 +274,47 @@ func TestCompareTakesShards(t *testing.T) {
 	require.NoError(t, os.Remove(filepath.Join(missing, "batch-report-2-of-3.json")))
 	_, err := Compare(context.Background(), Config{}, before, missing)
 	assert.ErrorContains(t, err, "missing")
+}
+
+// TestCompareTakesRowsOfOthers: rows that another program filtered have spaces, or their keys in another order; taken
+// for a document they were a report of no trace, and no gate failed.
+func TestCompareTakesRowsOfOthers(t *testing.T) {
+	before, after := day{"a", 1, 1, 1, nil}.write(t, 1, 1), day{"b", 2, 1, 1, nil}.write(t, 2, 1)
+	want := compareDirs(t, before, after)
+	rows, err := os.ReadFile(filepath.Join(after, "batch-report.ndjson"))
+	require.NoError(t, err)
+	var sorted []byte
+	for line := range bytes.Lines(rows) {
+		var row map[string]any
+		require.NoError(t, json.Unmarshal(line, &row))
+		line, err := json.Marshal(row)
+		require.NoError(t, err)
+		sorted = append(append(sorted, line...), '\n')
+	}
+	require.NotEqual(t, rows, sorted)
+	for _, b := range [][]byte{sorted, bytes.ReplaceAll(rows, []byte(`{"k":"`), []byte(`{ "k": "`))} {
+		other := filepath.Join(t.TempDir(), "other.ndjson")
+		require.NoError(t, os.WriteFile(other, b, 0o600))
+		got := compareDirs(t, before, other)
+		assert.Equal(t, want.Traces, got.Traces)
+		assert.Equal(t, want.Routes, got.Routes)
+	}
+	doc := filepath.Join(t.TempDir(), "cut.json")
+	require.NoError(t, os.WriteFile(doc, bytes.TrimRight(rows[:bytes.IndexByte(rows, '\n')+1], "\n"), 0o600))
+	_, err = Compare(context.Background(), Config{}, before, doc)
+	assert.ErrorContains(t, err, "breaks off")
+	require.NoError(t, os.WriteFile(doc, []byte(`{"command":"batch","do":"repair","totals":{"traces":3},"traces":[]}`), 0o600))
+	_, err = Compare(context.Background(), Config{}, before, doc)
+	assert.ErrorContains(t, err, "breaks off: 0 of its 3 traces are there")
+}
+
+// TestCompareNamesSomeFailures: what is left out of a list is told of the list, which need not be of all.
+func TestCompareNamesSomeFailures(t *testing.T) {
+	x := &Comparison{NewFailures: 3000, Failed: make([]NewFailure, maxSkips)}
+	assert.Equal(t, "New failures, the first 1,000", x.Document(10).Tables[0].Title)
+	assert.Equal(t, maxSkips-10, x.Document(10).Tables[0].More)
+	x.NewFailures = maxSkips
+	assert.Equal(t, "New failures", x.Document(10).Tables[0].Title)
 }
 
 // TestCompareFewTraces: what a few traces scatter by is not known well, and of one on each side not at all.

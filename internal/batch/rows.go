@@ -194,12 +194,16 @@ func (m *Merger) Close() error { return m.ledger.close() }
 // Add takes the report of a shard, as JSON or as rows. name is what messages call it.
 func (m *Merger) Add(name string, rd io.Reader) error {
 	b := bufio.NewReaderSize(rd, 256<<10)
-	begin, _ := b.Peek(8) // what cannot be read is told by who reads it
+	first, _ := b.ReadBytes('\n') // what cannot be read is told by who reads it
 	add := m.addDocument
-	if bytes.HasPrefix(begin, []byte(`{"k":"`)) {
+	var row struct {
+		K string `json:"k"`
+	}
+	// Other programs write rows with spaces, or with their keys in another order.
+	if bytes.HasPrefix(first, []byte(`{"k":"`)) || json.Unmarshal(first, &row) == nil && row.K != "" {
 		add = m.addRows
 	}
-	if err := add(name, b); err != nil {
+	if err := add(name, io.MultiReader(bytes.NewReader(first), b)); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	return nil
@@ -212,6 +216,9 @@ func (m *Merger) addDocument(name string, rd io.Reader) error {
 	}
 	if r.TracesIn != "" {
 		return fmt.Errorf("lists only the worst of its traces; give %s, which has all", r.TracesIn)
+	}
+	if err := breaksOff(len(r.Traces), r); err != nil {
+		return err
 	}
 	n, err := m.addHead(name, r)
 	if err != nil {
@@ -280,8 +287,13 @@ func (m *Merger) addRows(name string, rd io.Reader) error {
 	if head == nil {
 		return errNoReport
 	}
-	if traces != head.Totals.Traces {
-		return fmt.Errorf("the report breaks off: %d of its %d traces are there", traces, head.Totals.Traces)
+	return breaksOff(traces, head)
+}
+
+// breaksOff refuses a report that does not hold as many traces as it counts.
+func breaksOff(traces int, r *Report) error {
+	if traces != r.Totals.Traces {
+		return fmt.Errorf("the report breaks off: %d of its %d traces are there", traces, r.Totals.Traces)
 	}
 	return nil
 }
