@@ -139,7 +139,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams, piece *
 		return err
 	}
 	again := c.Force || c.Resume
-	if err := c.BatchReportFlags.check(again, c.Archive, c.Paths); err != nil {
+	if err := c.BatchReportFlags.check(again, c.Archive, c.Out, c.Paths); err != nil {
 		return err
 	}
 	rep, err := c.work(ctx, cli, std, b)
@@ -286,7 +286,7 @@ func (c *BatchPlanCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 		return usage(fmt.Errorf("--pieces %d: must not be negative", c.Pieces))
 	}
 	if c.List != "" && !batch.IsURL(c.List) {
-		if err := output.Check(c.List, &output.Options{Force: c.Force, Inputs: c.Paths}); err != nil {
+		if err := output.Check(c.List, &output.Options{Force: c.Force, Inputs: c.Paths, Made: c.Out}); err != nil {
 			return usage(err)
 		}
 	}
@@ -399,7 +399,7 @@ func (c *BatchMergeCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	if err != nil {
 		return err
 	}
-	if err := c.BatchReportFlags.check(c.Force, "", c.Reports); err != nil {
+	if err := c.BatchReportFlags.check(c.Force, "", c.Out, c.Reports); err != nil {
 		return err
 	}
 	r, err := m.Report(gates)
@@ -421,15 +421,15 @@ func (c *BatchMergeCmd) Run(ctx context.Context, cli *CLI, std streams) error {
 	return c.BatchReportFlags.tell(ctx, cli, std, r, links, c.Out, c.Force)
 }
 
-// check says early what could not be written later.
-func (f *BatchReportFlags) check(force bool, archive string, inputs []string) error {
+// check says early what could not be written later. The folder made may be there by then only.
+func (f *BatchReportFlags) check(force bool, archive, made string, inputs []string) error {
 	names := []string{f.Report, f.JUnit, f.Markdown, f.HTML, archive}
 	for i, name := range names {
 		if name == "" || batch.IsURL(name) && name != f.Markdown {
 			continue
 		}
 		// Markdown is added to a file that is there already.
-		o := &output.Options{Force: force || name == f.Markdown, Inputs: inputs, Others: names[:i]}
+		o := &output.Options{Force: force || name == f.Markdown, Inputs: inputs, Others: names[:i], Made: made}
 		if err := output.Check(name, o); err != nil {
 			return usage(err)
 		}

@@ -143,6 +143,8 @@ type Options struct {
 	// Others are the further outputs of the same run, such as its report; "" is none.
 	// Of two under one name only the last one would be left.
 	Others []string
+	// Made is a folder that the run makes before it writes this; "" is none.
+	Made string
 	// Hold is how many bytes are kept back at first, so that the output can be made anew
 	// where it would be gone else: see Gone. 0: as many as are written at once.
 	Hold int
@@ -352,7 +354,9 @@ func Check(name string, o *Options) error {
 	case err != nil && !os.IsNotExist(err):
 		return placeError(name, err)
 	}
-	if st, err := os.Stat(filepath.Dir(name)); err != nil {
+	if st, err := os.Stat(filepath.Dir(name)); os.IsNotExist(err) && o.Made != "" && filepath.Dir(name) == filepath.Clean(o.Made) {
+		return nil
+	} else if err != nil {
 		return fmt.Errorf("%s: the folder %s does not exist; make it, or name another place", name, filepath.Dir(name))
 	} else if !st.IsDir() {
 		return fmt.Errorf("%s: %s is not a folder", name, filepath.Dir(name))
@@ -409,7 +413,7 @@ func place(name string) string {
 		dir, err = filepath.Abs(dir)
 	}
 	if err != nil {
-		return name
+		return filepath.Clean(name)
 	}
 	return filepath.Join(dir, filepath.Base(name))
 }
