@@ -504,7 +504,9 @@ func (o *File) Finish() error {
 	_ = o.line.Send() // Close tells it
 	err := o.line.Close()
 	if o.z != nil {
-		err = errors.Join(err, o.z.Close())
+		if zerr := o.z.Close(); err == nil { // it tells again of what it could not write
+			err = zerr
+		}
 		o.z = nil
 	}
 	if o.f == nil {

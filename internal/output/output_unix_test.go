@@ -4,10 +4,12 @@ package output
 
 import (
 	"io"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
@@ -158,5 +160,28 @@ func TestReplacedKeepsItsMode(t *testing.T) {
 				assert.Equal(t, 0o666&^os.FileMode(mask), st.Mode().Perm(), "a new file is the umask's")
 			}()
 		}
+	}
+}
+
+// TestFullDiskIsToldOnce: a compressor tells at its end again of what it could not write.
+func TestFullDiskIsToldOnce(t *testing.T) {
+	for _, name := range []string{"a.json", "a.json.gz", "a.json.zst"} {
+		o, err := Create(filepath.Join(t.TempDir(), name), &Options{})
+		require.NoError(t, err)
+		require.NoError(t, o.f.Close())
+		rng := rand.New(rand.NewPCG(1, 2))
+		for range 64 {
+			b := make([]byte, 128<<10)
+			for i := range b {
+				b[i] = byte(rng.Uint32())
+			}
+			if _, err = o.Write(b); err != nil {
+				break
+			}
+		}
+		err = o.Finish()
+		require.Error(t, err, name)
+		assert.Equal(t, 1, strings.Count(err.Error(), "cannot be written"), "%v", err)
+		o.Close()
 	}
 }
