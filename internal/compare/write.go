@@ -450,7 +450,7 @@ func (d *Document) Markdown(w io.Writer) error {
 	return err
 }
 
-// markdown is d with at most that many rows in a table.
+// markdown is d with at most that many rows in a table, or the beginning of that which is too long already.
 func (d *Document) markdown(most int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "### %s → %s\n\n", inComment(d.Before), inComment(d.After))
@@ -467,6 +467,9 @@ func (d *Document) markdown(most int) string {
 		b.WriteString("| " + strings.Join(t.Head, " | ") + " |\n|" + strings.Repeat("---:|", len(t.Head)-1) + "---|\n")
 		rows := t.Rows[:min(most, len(t.Rows))]
 		for _, row := range rows {
+			if b.Len() > maxComment {
+				return b.String()
+			}
 			for _, c := range row {
 				b.WriteString("| " + inComment(c) + " ")
 			}
