@@ -106,6 +106,30 @@ func TestEndOfOneFromBefore(t *testing.T) {
 	}
 }
 
+// TestBegunWhileProvidersWereTurnedOn: one that took no longer than the recording lasted began in it, before its
+// provider was on.
+func TestBegunWhileProvidersWereTurnedOn(t *testing.T) {
+	for took, want := range map[int64][]any{
+		3e6: {int64(2e6), int64(3e6), int64(0), false},
+		5e6: {int64(0), int64(5e6), int64(0), false},
+		6e6: {int64(0), int64(5e6), int64(6e6), true},
+	} {
+		for _, hosting := range []bool{true, false} { // else it is handed out at the end
+			var s *httpphases.ServerRequest
+			b := httpphases.NewBuilder(&httpphases.Options{Server: func(r *httpphases.ServerRequest) { s = r }})
+			b.Add(&httpphases.Event{Time: 5e6, Kind: httpphases.KestrelStop, Span: &httpphases.Span{RequestID: "A:00000003", Path: "/slow"}})
+			b.Add(&httpphases.Event{Time: 51e5, Kind: httpphases.ServerLogged, Span: &httpphases.Span{URL: "http://h:1/slow", Status: 200, Took: took}})
+			if hosting {
+				b.Add(&httpphases.Event{Time: 52e5, Kind: httpphases.ServerRequestStop})
+			}
+			b.Finish(1e9)
+			if assert.NotNil(t, s) {
+				assert.Equal(t, want, []any{s.Start, s.Duration, s.Took, s.StartUnknown}, hosting)
+			}
+		}
+	}
+}
+
 // TestPortOfConnection: where a request came in the start of its connection tells, until that is closed.
 func TestPortOfConnection(t *testing.T) {
 	span := &httpphases.Span{RequestID: "A:00000001", Path: "/a"}

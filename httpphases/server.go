@@ -409,6 +409,10 @@ func (p *process) disown(s *server) {
 }
 
 func (b *Builder) emitServer(p *process, s *server) {
+	if s.Took > 0 && s.Took <= s.Duration { // it began when only some of the recording was on
+		s.Start += s.Duration - s.Took
+		s.Duration, s.Took, s.StartUnknown = s.Took, 0, false
+	}
 	s.open = false
 	delete(p.serverOpen, s)
 	if l := p.serverRuns[s.thread]; len(l) > 0 {
