@@ -121,11 +121,11 @@ func Traces(before, after *Trace) *Result {
 	r.Exceptions = values(before, after, exceptions, unitsA, unitsB)
 	r.Locks = values(before, after, lockWaits, unitsA, unitsB)
 	r.few = map[string][]string{}
-	took := byRoute(before, after, func(r *Request) bool { return r.Duration >= 0 && r.answer != upgraded })
+	took := byRoute(before, after, true, func(r *Request) bool { return r.Duration >= 0 && r.answer != upgraded })
 	r.Routes, r.few["requests"] = judgeRoutes(took, minRequests, duration)
 	r.Tails, r.few["p95"] = judgeRoutes(took, LeastRanked, tail)
 	answers := before.answers() && after.answers() // else none is told, or the shares are left out
-	told := byRoute(before, after, func(r *Request) bool { return r.answer != unended && (r.answer != ended || !answers) })
+	told := byRoute(before, after, false, func(r *Request) bool { return r.answer != unended && (r.answer != ended || !answers) })
 	r.Errors, r.few["errors"] = judgeRoutes(told, minRequests, wrongs)
 	r.GC = collections(before, after, unitsA, unitsB)
 	r.Counters, r.few["counters"] = series(before, after)
@@ -325,8 +325,8 @@ type routeSum struct {
 	all          quantile.Numbers // of what they took, ns
 }
 
-// byRoute sums the requests of each route, of those that count.
-func byRoute(a, b *Trace, counts func(*Request) bool) map[string]*[2]routeSum {
+// byRoute sums the requests of each route, of those that count; ranked says that quantiles of them are wanted.
+func byRoute(a, b *Trace, ranked bool, counts func(*Request) bool) map[string]*[2]routeSum {
 	routes := map[string]*[2]routeSum{}
 	for i, t := range []*Trace{a, b} {
 		for r := range t.Requests.all() {
@@ -342,7 +342,7 @@ func byRoute(a, b *Trace, counts func(*Request) bool) map[string]*[2]routeSum {
 			d := text.Millis(r.Duration)
 			s[i].sum += d
 			s[i].squares += d * d
-			if r.Duration >= 0 {
+			if ranked {
 				s[i].all.Spool = t.Requests.aside
 				s[i].all.Add(r.Duration)
 			}

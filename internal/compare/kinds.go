@@ -40,9 +40,9 @@ var kinds = []kind{
 		},
 		func(t *Trace) bool { return t.weighs("contention") }, func(r *Result) *[]Named { return &r.Locks }, ""},
 	{"requests", "requests", "has no requests", nil,
-		func(t *Trace) bool { return t.Requests.Len() > 0 }, func(r *Result) *[]Named { return &r.Routes }, ""},
+		(*Trace).asked, func(r *Result) *[]Named { return &r.Routes }, ""},
 	{"p95", "durations of requests", "tells how long no request took", nil,
-		func(t *Trace) bool { return t.Requests.Len() > 0 }, func(r *Result) *[]Named { return &r.Tails }, "requests"},
+		(*Trace).asked, func(r *Result) *[]Named { return &r.Tails }, "requests"},
 	{"errors", "errors of requests", "tells the status of no request", nil,
 		(*Trace).answers, func(r *Result) *[]Named { return &r.Errors }, "requests"},
 	{"gc", "collections", "records no collections",
@@ -200,6 +200,9 @@ func (t *Trace) without(k *kind) string {
 	}
 	return k.none
 }
+
+// asked reports whether there are requests.
+func (t *Trace) asked() bool { return t.Requests.Len() > 0 }
 
 // answers reports whether there is the status of any request.
 func (t *Trace) answers() bool {
