@@ -201,6 +201,9 @@ type gcStats struct {
 	AllocationRate *float64 `json:"allocation_mb_s,omitempty"`
 	MaxHeap        *uint64  `json:"max_heap_bytes,omitempty"`
 	MeanHeap       *uint64  `json:"mean_heap_after_bytes,omitempty"`
+	LiveFirst      *uint64  `json:"live_first_bytes,omitempty"` // with LiveLast and LiveGrows: nil of too few collections of generation 2
+	LiveLast       *uint64  `json:"live_last_bytes,omitempty"`
+	LiveGrows      *bool    `json:"live_grows,omitempty"`
 	Server         bool     `json:"is_server"`
 	Heaps          uint32   `json:"heaps,omitempty"`
 	Finalized      uint64   `json:"finalized"`
@@ -320,6 +323,7 @@ type gcSums struct {
 	heap       uint64           // its largest size
 	allocated  uint64           // by the sizes of the heap
 	allocating int64            // ns, in how long
+	live       floors           // what survived collections of generation 2
 	slow       longest          // pauses
 	cut        int              // pauses of which a part lies in the time that is wanted
 }
@@ -404,6 +408,9 @@ func sumGCs(p *gcProcess, aside *spool.Spool, c *Context) *gcSums {
 		}
 		s.sized++
 		s.promoted += g.Promoted()
+		if g.Generation >= 2 && g.End >= 0 {
+			s.live.add(g.Start, g.Promoted())
+		}
 		s.after += g.After()
 		s.heap = max(s.heap, g.After())
 		if s.last == nil {
@@ -453,6 +460,9 @@ func gcStatsOf(p *gcProcess, sums *gcSums, c *Context) gcStats {
 	}
 	if sums.sized > 0 {
 		s.Promoted, s.MaxHeap, s.MeanHeap = &sums.promoted, &sums.heap, ptr(sums.after/sums.sized)
+	}
+	if q := sums.live.quarters(); q != nil {
+		s.LiveFirst, s.LiveLast, s.LiveGrows = &q[0].bytes, &q[3].bytes, ptr(q.grow())
 	}
 	s.allocates(p, sums, c)
 	return s
@@ -513,6 +523,9 @@ func gcVerdict(p *gcProcess, sums *gcSums, s *gcStats, c *Context) (v []string) 
 			line += fmt.Sprintf(", of which %s is free space between objects", report.Percent(float64(last.Fragmentation()), float64(last.After())))
 		}
 		v = append(v, line+".")
+	}
+	if q := sums.live.quarters(); q != nil && q.grow() {
+		v = append(v, liveGrows(q, sums.live.count))
 	}
 	if s.Induced > 0 {
 		v = append(v, induced(sums))
@@ -696,7 +709,7 @@ var reasonHelp = map[string]string{
 }
 
 func gcPlots(p *gcProcess) []Plot {
-	var after, before, free peaks
+	var after, before, free, live peaks
 	var pauses [3]peaks
 	for i := range p.list.Len() {
 		g := p.list.At(i)
@@ -706,6 +719,9 @@ func gcPlots(p *gcProcess) []Plot {
 		}
 		if g.HasSizes {
 			after.add(g.Start, float64(g.After())/1e6, i)
+			if g.Generation >= 2 {
+				live.add(g.Start, float64(g.Promoted())/1e6, i)
+			}
 		}
 		if g.untold {
 			continue
@@ -722,5 +738,6 @@ func gcPlots(p *gcProcess) []Plot {
 	}
 	return []Plot{byGeneration, {Title: "Heap", Unit: "MB", Series: []PlotSeries{
 		after.series("after", Line, tip), before.series("before", Dots, tip), free.series("free space after", Line, tip),
+		live.series("survived generation 2", Dots, tip),
 	}}}
 }
