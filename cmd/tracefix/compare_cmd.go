@@ -113,7 +113,7 @@ type CompareCmd struct {
 	command.WorkFlags
 	Frame string `placeholder:"PATTERN" help:"Compare only samples with a frame of that name; * and ? are wildcards."`
 
-	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 on a change beyond noise: KIND:NAME>+10% or KIND:NAME<-10%. KIND is cpu, self, alloc, exceptions, locks, requests, p95, errors, gc or counters; * and ? are wildcards."`
+	FailOn []string `sep:"none" placeholder:"GATE" help:"Exit 1 on a change beyond noise: KIND:NAME>+10% or KIND:NAME<-10%. KIND is cpu, self, alloc, exceptions, locks, requests, p95, errors, gc, memory or counters; * and ? are wildcards."`
 }
 
 // Help is what stands below the flags.

@@ -32,6 +32,7 @@ type Result struct {
 	Tails      []Named    `json:"p95"`    // 95th percentile of durations, ms
 	Errors     []Named    `json:"errors"` // share of requests by route, percent; Count is of those whose end is told
 	GC         []Named    `json:"gc"`
+	Memory     []Named    `json:"memory"`   // what collections of generation 2 leave, bytes, on average
 	Counters   []Named    `json:"counters"` // means; of what grows, by how much in a second
 	// NotCompared are the kinds that one of the traces did not record.
 	NotCompared []NotCompared `json:"not_compared,omitempty"`
@@ -128,6 +129,7 @@ func Traces(before, after *Trace) *Result {
 	told := byRoute(before, after, false, func(r *Request) bool { return r.answer != unended && (r.answer != ended || !answers) })
 	r.Errors, r.few["errors"] = judgeRoutes(told, minRequests, wrongs)
 	r.GC = collections(before, after, unitsA, unitsB)
+	r.Memory, r.few["memory"] = memory(before, after)
 	r.Counters, r.few["counters"] = series(before, after)
 	r.leaveOut(before, after)
 	return r
@@ -439,6 +441,35 @@ func collections(a, b *Trace, unitsA, unitsB float64) []Named {
 	return list
 }
 
+// live is the name of what collections of generation 2 leave.
+const live = "live"
+
+// memory compares what collections of generation 2 leave, in all processes together. What follows
+// each other is alike, as in series.
+func memory(a, b *Trace) (list []Named, few []string) {
+	of := func(t *Trace) (m mean) {
+		byProcess := map[int][]Value{}
+		for _, g := range t.GC {
+			if g.generation >= 2 && g.survived >= 0 {
+				byProcess[g.process] = append(byProcess[g.process], Value{float64(g.survived), 1})
+			}
+		}
+		for _, values := range byProcess {
+			if len(values) >= minValues {
+				p := meanOfValues(values)
+				m.value, m.sigma, m.n = m.value+p.value, math.Hypot(m.sigma, p.sigma), m.n+p.n
+			}
+		}
+		return m
+	}
+	x, y := of(a), of(b)
+	if x.n == 0 || y.n == 0 {
+		return []Named{}, []string{live}
+	}
+	sigma := math.Hypot(math.Hypot(2*x.sigma, 0.05*x.value), math.Hypot(2*y.sigma, 0.05*y.value))
+	return []Named{{Name: live, Figure: Judge(x.value, y.value, sigma, Critical(1)), Count: [2]int{x.n, y.n}}}, nil
+}
+
 // minValues is the least number of values of a counter that a mean is taken of.
 const minValues = 4
 
@@ -619,10 +650,10 @@ func (g *Gate) check(r *Result) (why []string) {
 	switch {
 	case found || k.list == nil && slices.ContainsFunc(r.a.names.list, g.Fits): // methods may cost too little to judge
 		return why
-	case k.list != nil && len(*k.list(r)) == 0 && k.asked != nil && r.a.trace.records(k) && r.b.trace.records(k):
-		return nil // a good program throws nothing, and there is no name to go by
 	case slices.ContainsFunc(r.few[k.name], g.Fits):
 		return g.fails("cannot be judged: a trace has too few values of that name")
+	case k.list != nil && len(*k.list(r)) == 0 && k.asked != nil && r.a.trace.records(k) && r.b.trace.records(k):
+		return nil // a good program throws nothing, and there is no name to go by
 	}
 	return g.fails("neither trace has anything of that name")
 }

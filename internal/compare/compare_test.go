@@ -281,15 +281,15 @@ func TestAskedFor(t *testing.T) {
 		keywords []uint64
 		asked    []string
 	}{
-		"gc-collect":     {[]uint64{suspend, dynamic, created}, []string{"gc"}},
-		"gc-verbose":     {[]uint64{suspend, handle, dynamic, created}, []string{"exceptions", "gc"}},
+		"gc-collect":     {[]uint64{suspend, dynamic, created}, []string{"gc", "memory"}},
+		"gc-verbose":     {[]uint64{suspend, handle, dynamic, created}, []string{"exceptions", "gc", "memory"}},
 		"jit":            {[]uint64{unload, tiered}, nil},
 		"thread pool":    {[]uint64{thread, created}, nil},
-		"dotnet-common":  {[]uint64{suspend, dynamic, created, thread, loader, unload, tiered}, []string{"exceptions", "gc"}},
-		"without GC":     {[]uint64{thread, tiered}, []string{"exceptions", "gc"}},
-		"cpu-sampling":   {[]uint64{suspend, move, dynamic, thread, loader, unload, tiered}, []string{"exceptions", "locks", "gc"}},
-		"0x1c001":        {[]uint64{suspend, dynamic, thread}, []string{"exceptions", "locks", "gc"}},
-		"from the start": {[]uint64{suspend, dynamic, thread, loader, unload}, []string{"exceptions", "locks", "gc"}},
+		"dotnet-common":  {[]uint64{suspend, dynamic, created, thread, loader, unload, tiered}, []string{"exceptions", "gc", "memory"}},
+		"without GC":     {[]uint64{thread, tiered}, []string{"exceptions", "gc", "memory"}},
+		"cpu-sampling":   {[]uint64{suspend, move, dynamic, thread, loader, unload, tiered}, []string{"exceptions", "locks", "gc", "memory"}},
+		"0x1c001":        {[]uint64{suspend, dynamic, thread}, []string{"exceptions", "locks", "gc", "memory"}},
+		"from the start": {[]uint64{suspend, dynamic, thread, loader, unload}, []string{"exceptions", "locks", "gc", "memory"}},
 		"contention":     {[]uint64{keywordContention}, []string{"locks"}},
 		"nothing":        {[]uint64{0}, nil},
 	} {
@@ -436,6 +436,48 @@ func TestUnitsOfCollections(t *testing.T) {
 	told := strings.Join(Traces(a, b).verdict(), "\n")
 	assert.Contains(t, told, "pause: 10.0 -> 100.0 ms, +900 %")
 	assert.Contains(t, told, "gen1: 10.0 -> 100.0 collections, +900 %")
+}
+
+// TestMemory: what survives collections of generation 2 is compared by its mean and its scatter, where
+// there are enough of them.
+func TestMemory(t *testing.T) {
+	of := func(survived ...float64) *Trace { // MB
+		tr := batch(1, map[string]int{"App.A()": 500}, false)
+		for i, mb := range survived {
+			at := int64(i)
+			tr.GC = append(tr.GC, collection{generation: 2, start: at, end: at + 1, pause: 1e6, survived: int64(mb * 1e6)},
+				collection{generation: 1, start: at, end: at + 1, survived: 1e9}, collection{generation: 2, start: at, end: at + 1, survived: -1})
+		}
+		return tr
+	}
+	fails, err := ParseGate("memory:live>+10%")
+	require.NoError(t, err)
+	gate := []Gate{fails}
+	two := of(20, 21, 19, 20, 20)
+	for i, mb := range []float64{70, 71, 69, 70} {
+		two.GC = append(two.GC, collection{process: 2, generation: 2, start: int64(i), end: int64(i) + 1, survived: int64(mb * 1e6)})
+	}
+	for name, tt := range map[string]struct {
+		after   *Trace
+		verdict string
+	}{
+		"as before":     {of(39, 41, 40, 38, 42), Unclear},
+		"a little":      {of(43, 42, 44, 43, 42), Unclear},
+		"by a third":    {of(54, 53, 55, 54, 52), More},
+		"two processes": {two, More},
+		"it grows":      {of(20, 30, 40, 50, 60, 70), Unclear},
+	} {
+		r := Traces(of(40, 41, 39, 40, 42), tt.after)
+		require.Len(t, r.Memory, 1, name)
+		assert.Equal(t, tt.verdict, r.Memory[0].Verdict, name)
+		assert.Equal(t, tt.verdict == More, r.Check(gate) != "", name)
+	}
+	assert.InDelta(t, 90e6, Traces(of(40, 41, 39, 40, 42), two).Memory[0].After, 1e3)
+	assert.Contains(t, strings.Join(Traces(of(40, 41, 39, 40), of(54, 53, 55, 54)).verdict(), "\n"), "live: 40.00 MB -> 54.00 MB survived generation 2 on average, +35 %")
+
+	r := Traces(of(40, 41, 39), of(54, 53, 55, 54))
+	assert.Empty(t, r.Memory)
+	assert.Contains(t, r.Check(gate), "too few values")
 }
 
 // TestTimesThatDiffer: totals of unlike times come with a warning, costs of a request need none.

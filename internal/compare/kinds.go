@@ -48,6 +48,9 @@ var kinds = []kind{
 	{"gc", "collections", "records no collections",
 		func(s *session) bool { return s.all.tell(keywordsOfGC) || s.all.broad() },
 		func(t *Trace) bool { return len(t.GC) > 0 }, func(r *Result) *[]Named { return &r.GC }, ""},
+	{"memory", "what survives collections", "tells of no collection what survived",
+		func(s *session) bool { return s.all.tell(keywordsOfGC) || s.all.broad() },
+		func(t *Trace) bool { return len(t.GC) > 0 }, func(r *Result) *[]Named { return &r.Memory }, "gc"},
 	{"counters", "counters", "has no counters", nil,
 		func(t *Trace) bool { return len(t.counted) > 0 }, func(r *Result) *[]Named { return &r.Counters }, ""},
 }

@@ -53,6 +53,7 @@ type collection struct {
 	generation uint32
 	start, end int64 // ns, from the first suspension on
 	pause      int64 // ns, as far as it lies in what is compared
+	survived   int64 // bytes; -1 where that is not told
 }
 
 // gcs rides on the reading for collections.
@@ -185,8 +186,11 @@ func (t *Trace) read(ctx context.Context, f *tracefix.File, o *Options) error {
 		until = o.Select.To
 	}
 	collections.Settled = func(pid int, g *runtimeevents.GC) {
-		start := g.PauseStart()
-		t.GC = append(t.GC, collection{pid, g.Generation, start, max(start, g.End), g.PauseIn(from, until)})
+		start, survived := g.PauseStart(), int64(-1)
+		if g.HasSizes {
+			survived = int64(g.Promoted())
+		}
+		t.GC = append(t.GC, collection{pid, g.Generation, start, max(start, g.End), g.PauseIn(from, until), survived})
 	}
 	counted := events.NewCounterConsumer(func(p *events.Point) error {
 		t.count(p, p.Ns >= o.Select.From && (o.Select.To == 0 || p.Ns <= o.Select.To))

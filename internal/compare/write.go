@@ -225,7 +225,7 @@ func (r *Result) moves() (v []string) {
 	}{
 		{r.Types, "allocated", sizeText}, {r.Exceptions, "exceptions", number}, {r.Locks, "ms of waiting for locks", number},
 		{r.Routes, "ms, mean duration", number}, {r.Tails, "ms, 95th percentile of durations", number}, {r.Errors, "% of requests with errors", number},
-		{pauses, "ms", number}, {numbers, "collections", number}, {r.Counters, "on average", number},
+		{pauses, "ms", number}, {numbers, "collections", number}, {r.Memory, "survived generation 2 on average", sizeText}, {r.Counters, "on average", number},
 	} {
 		n := 0
 		for i := range l.list {
@@ -362,6 +362,7 @@ func (r *Result) tables(limit int) (list []Table) {
 	named("Exceptions"+each, "type", r.Exceptions, number)
 	named("Waits for locks"+of, "method", r.Locks, number)
 	named("Collections"+each+": pause in ms, numbers", "", r.GC, number)
+	named("Memory: what survives generation 2, mean in bytes", "", r.Memory, sizeText)
 	named("Counters, mean or growth in a second", "counter", r.Counters, number)
 	return list
 }
