@@ -281,15 +281,15 @@ func TestAskedFor(t *testing.T) {
 		keywords []uint64
 		asked    []string
 	}{
-		"gc-collect":     {[]uint64{suspend, dynamic, created}, []string{"gc", "memory"}},
-		"gc-verbose":     {[]uint64{suspend, handle, dynamic, created}, []string{"exceptions", "gc", "memory"}},
+		"gc-collect":     {[]uint64{suspend, dynamic, created}, []string{"gc"}},
+		"gc-verbose":     {[]uint64{suspend, handle, dynamic, created}, []string{"exceptions", "gc"}},
 		"jit":            {[]uint64{unload, tiered}, nil},
 		"thread pool":    {[]uint64{thread, created}, nil},
-		"dotnet-common":  {[]uint64{suspend, dynamic, created, thread, loader, unload, tiered}, []string{"exceptions", "gc", "memory"}},
-		"without GC":     {[]uint64{thread, tiered}, []string{"exceptions", "gc", "memory"}},
-		"cpu-sampling":   {[]uint64{suspend, move, dynamic, thread, loader, unload, tiered}, []string{"exceptions", "locks", "gc", "memory"}},
-		"0x1c001":        {[]uint64{suspend, dynamic, thread}, []string{"exceptions", "locks", "gc", "memory"}},
-		"from the start": {[]uint64{suspend, dynamic, thread, loader, unload}, []string{"exceptions", "locks", "gc", "memory"}},
+		"dotnet-common":  {[]uint64{suspend, dynamic, created, thread, loader, unload, tiered}, []string{"exceptions", "gc"}},
+		"without GC":     {[]uint64{thread, tiered}, []string{"exceptions", "gc"}},
+		"cpu-sampling":   {[]uint64{suspend, move, dynamic, thread, loader, unload, tiered}, []string{"exceptions", "locks", "gc"}},
+		"0x1c001":        {[]uint64{suspend, dynamic, thread}, []string{"exceptions", "locks", "gc"}},
+		"from the start": {[]uint64{suspend, dynamic, thread, loader, unload}, []string{"exceptions", "locks", "gc"}},
 		"contention":     {[]uint64{keywordContention}, []string{"locks"}},
 		"nothing":        {[]uint64{0}, nil},
 	} {
@@ -1304,5 +1304,46 @@ func TestJSONHasLists(t *testing.T) {
 		var b strings.Builder
 		require.NoError(t, r.JSON(&b))
 		assert.NotContains(t, b.String(), "null")
+	}
+}
+
+// TestLimitOfRows: a limit holds for what moved, too; that comes first where not all is shown, and what is
+// cut off of it is counted.
+func TestLimitOfRows(t *testing.T) {
+	of := func(times ...int) *Trace {
+		tr := batch(1, map[string]int{"App.A()": 500}, false)
+		tr.Profile.Weights, tr.Profile.Names = []profile.Weight{{Name: "exceptions"}}, []string{"AEx", "BEx", "CEx"}
+		for i, n := range times {
+			for range n {
+				tr.Profile.Threads[0].Values.Append(profile.Value{Amount: 1, Name: uint32(i)})
+			}
+		}
+		return tr
+	}
+	r := Traces(of(1000, 100, 100), of(1200, 300, 300))
+	require.Equal(t, []string{Unclear, More, More}, []string{r.Exceptions[0].Verdict, r.Exceptions[1].Verdict, r.Exceptions[2].Verdict})
+	rows := func(limit int) (names []string, more string) {
+		for _, table := range r.tables(limit) {
+			if strings.HasPrefix(table.Title, "Exceptions") {
+				for _, row := range table.Rows {
+					names = append(names, row[len(row)-1])
+				}
+				return names, table.more()
+			}
+		}
+		return nil, ""
+	}
+	for limit, want := range map[int]struct {
+		names []string
+		more  string
+	}{
+		0: {[]string{"AEx", "BEx", "CEx"}, "0 more; --limit 0 shows all"},
+		1: {[]string{"BEx"}, "2 more, of which 1 moved; --limit 0 shows all"},
+		2: {[]string{"BEx", "CEx"}, "1 more; --limit 0 shows all"},
+		3: {[]string{"AEx", "BEx", "CEx"}, "0 more; --limit 0 shows all"},
+	} {
+		names, more := rows(limit)
+		assert.Equal(t, want.names, names, limit)
+		assert.Equal(t, want.more, more, limit)
 	}
 }

@@ -48,8 +48,7 @@ var kinds = []kind{
 	{"gc", "collections", "records no collections",
 		func(s *session) bool { return s.all.tell(keywordsOfGC) || s.all.broad() },
 		func(t *Trace) bool { return len(t.GC) > 0 }, func(r *Result) *[]Named { return &r.GC }, ""},
-	{"memory", "what survives collections", "tells of no collection what survived",
-		func(s *session) bool { return s.all.tell(keywordsOfGC) || s.all.broad() },
+	{"memory", "what survives collections", "records no collections", nil,
 		func(t *Trace) bool { return len(t.GC) > 0 }, func(r *Result) *[]Named { return &r.Memory }, "gc"},
 	{"counters", "counters", "has no counters", nil,
 		func(t *Trace) bool { return len(t.counted) > 0 }, func(r *Result) *[]Named { return &r.Counters }, ""},
@@ -190,8 +189,11 @@ func (t *Trace) notRecorded(s *session) (names []string) {
 
 // records reports whether a kind was recorded: that there is none of it is a zero then.
 func (t *Trace) records(k *kind) bool {
-	if k.of != "" { // of the requests that are compared
-		return k.holds(t)
+	if k.of != "" {
+		if of := kindOf(k.of); of.asked != nil {
+			return t.records(of)
+		}
+		return k.holds(t) // of the requests that are compared
 	}
 	return !slices.Contains(t.unrecorded, k.name)
 }

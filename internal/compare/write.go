@@ -88,6 +88,7 @@ type Table struct {
 	Head  []string
 	Rows  [][]string
 	More  int // rows that are left out
+	Moved int // and how many of them moved, where others did not
 }
 
 // FigureTable is a table of figures.
@@ -99,7 +100,13 @@ func (t *Table) Add(f *Figure, form func(float64) string, name string) {
 }
 
 // more says how many rows are left out, as every other table does.
-func (t *Table) more() string { return strconv.Itoa(t.More) + " more; --limit 0 shows all" }
+func (t *Table) more() string {
+	moved := ""
+	if t.Moved > 0 {
+		moved = ", of which " + strconv.Itoa(t.Moved) + " moved"
+	}
+	return strconv.Itoa(t.More) + " more" + moved + "; --limit 0 shows all"
+}
 
 // Number prints a figure with three digits or so.
 func Number(v float64) string { return number(v) }
@@ -325,11 +332,13 @@ func (r *Result) tables(limit int) (list []Table) {
 	total := func(m *Method) *Figure { return &m.Total }
 	methods("CPU time of methods that moved by themselves", self, func(m *Method) bool { return m.Self.Moved() })
 	routes := Table{Title: "The same by route, ms a request", Head: headed("route, method")}
-	for i := range r.Methods {
-		m := &r.Methods[i]
+	for _, m := range r.byChange(self) {
 		for k := range m.Routes {
-			if f := &m.Routes[k]; m.Self.Moved() && f.Moved() {
+			if f := &m.Routes[k]; !m.Self.Moved() || !f.Moved() {
+			} else if limit == 0 || len(routes.Rows) < limit {
 				routes.Rows = append(routes.Rows, row(&f.Figure, number, f.Route+" "+m.Method))
+			} else {
+				routes.More++
 			}
 		}
 	}
@@ -340,11 +349,26 @@ func (r *Result) tables(limit int) (list []Table) {
 	methods("CPU time of other methods", self, func(m *Method) bool { return !m.Self.Moved() && !m.Total.Moved() && m.Self.Before+m.Self.After > 0 })
 	named := func(title, name string, rows []Named, form func(float64) string) {
 		t := Table{Title: title, Head: headed(name)}
+		if limit > 0 && len(rows) > limit { // what moved comes first, and is not cut off by what did not
+			rows = slices.Clone(rows)
+			slices.SortStableFunc(rows, func(x, y Named) int {
+				switch {
+				case x.Moved() == y.Moved():
+					return 0
+				case x.Moved():
+					return -1
+				}
+				return 1
+			})
+		}
 		for i := range rows {
-			if limit == 0 || len(t.Rows) < limit || rows[i].Moved() {
+			if limit == 0 || len(t.Rows) < limit {
 				t.Rows = append(t.Rows, row(&rows[i].Figure, form, rows[i].Name))
-			} else {
-				t.More++
+				continue
+			}
+			t.More++
+			if rows[i].Moved() {
+				t.Moved++
 			}
 		}
 		if len(t.Rows) > 0 {
