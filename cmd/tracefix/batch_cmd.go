@@ -138,6 +138,10 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams, piece *
 	if err != nil {
 		return err
 	}
+	words := func() string {
+		return fmt.Sprintf("interrupted; what is done stays: %s\nRun the same command with --resume to go on", b.Progress.Done())
+	}
+	lastWords(ctx, words)
 	again := c.Force || c.Resume
 	if err := c.BatchReportFlags.check(again, c.Archive, c.Out, c.Paths); err != nil {
 		return err
@@ -147,7 +151,7 @@ func (c *BatchTracesCmd) Run(ctx context.Context, cli *CLI, std streams, piece *
 	reports := c.Out
 	switch {
 	case ctx.Err() != nil:
-		return interrupted{fmt.Errorf("interrupted; what is done stays: %s\nRun the same command with --resume to go on", b.Progress.Done())}
+		return interrupted{errors.New(words())}
 	case errors.As(err, &unwritten): // what was done is told all the same
 		reports = ""
 	case err != nil:

@@ -33,6 +33,7 @@ type ending struct {
 	told     chan os.Signal
 	cancel   context.CancelFunc
 	patience atomic.Int64
+	words    atomic.Pointer[func() string]
 }
 
 type endingKey struct{}
@@ -55,6 +56,13 @@ func signals() (context.Context, *ending) {
 func beInNoHurry(ctx context.Context, patience time.Duration) {
 	if e, ok := ctx.Value(endingKey{}).(*ending); ok {
 		e.patience.Store(int64(patience))
+	}
+}
+
+// lastWords has the process say more than that it was interrupted if the command takes too long to end.
+func lastWords(ctx context.Context, words func() string) {
+	if e, ok := ctx.Value(endingKey{}).(*ending); ok {
+		e.words.Store(&words)
 	}
 }
 
@@ -83,6 +91,10 @@ func (e *ending) watch(run func() int) int {
 		}
 	}
 	output.Abandon()
-	fmt.Fprintln(os.Stderr, clearLine(os.Stderr)+interruptedText)
+	text := interruptedText
+	if words := e.words.Load(); words != nil {
+		text = "tracefix: " + (*words)()
+	}
+	fmt.Fprintln(os.Stderr, clearLine(os.Stderr)+text)
 	return exitInterrupted
 }

@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -93,8 +94,11 @@ func init() { programs["stubborn"] = stubborn }
 // stubborn is a program whose work hears of no signal: half an output stands, and it goes on.
 func stubborn() {
 	ctx, end := signals()
-	if len(os.Args) > 1 {
+	switch {
+	case slices.Contains(os.Args, "patient"):
 		beInNoHurry(ctx, endless)
+	case slices.Contains(os.Args, "told"):
+		lastWords(ctx, func() string { return "half of it is done" })
 	}
 	os.Exit(end.watch(func() int {
 		out, err := output.Create("out.json", nil)
@@ -114,7 +118,7 @@ func stubborn() {
 func TestInterruptedAnywhere(t *testing.T) {
 	self, err := os.Executable()
 	require.NoError(t, err)
-	for _, args := range [][]string{{"stubborn"}, {"stubborn", "patient"}} {
+	for _, args := range [][]string{{"stubborn"}, {"stubborn", "patient"}, {"stubborn", "told"}} {
 		cmd := exec.Command(self)
 		cmd.Args, cmd.Dir = args, t.TempDir()
 		var stderr bytes.Buffer
@@ -130,12 +134,16 @@ func TestInterruptedAnywhere(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, left, 1, "half an output")
 		require.NoError(t, cmd.Process.Signal(os.Interrupt))
-		for ended := exited(out); len(args) > 1 && !ended(100*time.Millisecond); {
+		for ended := exited(out); slices.Contains(args, "patient") && !ended(100*time.Millisecond); {
 			cmd.Process.Signal(os.Interrupt) // one that comes before the last was taken counts as the last
 		}
 		cmd.Wait()
 		assert.Equal(t, exitInterrupted, cmd.ProcessState.ExitCode(), args)
-		assert.Equal(t, interruptedText+"\n", stderr.String(), args)
+		want := interruptedText
+		if slices.Contains(args, "told") {
+			want = "tracefix: half of it is done"
+		}
+		assert.Equal(t, want+"\n", stderr.String(), args)
 		left, err = os.ReadDir(cmd.Dir)
 		require.NoError(t, err)
 		assert.Empty(t, left, args)
