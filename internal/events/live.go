@@ -78,7 +78,7 @@ func (q *quarters) grow() bool {
 			return false
 		}
 	}
-	return all >= 1e6 && all >= 0.1*float64(q[0].bytes)
+	return all >= 1e6 && all >= 0.1*float64(q[0].bytes) && q[3].ns > q[0].ns // of a damaged file they may be at one time
 }
 
 // liveGrows says by how much, and how fast.

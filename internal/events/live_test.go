@@ -56,6 +56,15 @@ func TestLiveGrows(t *testing.T) {
 	}
 }
 
+// Collections of a damaged file may be at one time, in which nothing grows.
+func TestLiveAtOneTime(t *testing.T) {
+	var f floors
+	for i := range 8 {
+		f.add(5, uint64(i)*10e6)
+	}
+	assert.False(t, f.quarters().grow())
+}
+
 // TestManyFloors: of a million collections the quarters are those of all of them, to the thousandth
 // part that an entry stands for.
 func TestManyFloors(t *testing.T) {
