@@ -44,6 +44,7 @@ func RepairContext(ctx context.Context, p *profile.Profile, o *RepairOptions) er
 
 // Logical replaces the recorded stacks of p by logical ones: who awaits whom, from the outermost
 // method that waits for the result to the one that runs, each async method once, without the
-// machinery that resumed it. profile.CallerUnknown stands for unknown awaiters. It needs task
+// machinery that resumed it. profile.CallerUnknown stands for unknown awaiters, and profile.Started
+// between a method and one that it called, if nobody is told to await that. It needs task
 // events: p must have been read with ReadOptions.Evidence. Call it after Repair and before Select.
 func Logical(p *profile.Profile) { pass.LogicalStacks(p) }

@@ -81,6 +81,10 @@ func (t *Table) Bridged() []bool {
 // frames behind it, where that is not known.
 const CallerUnknown = "[caller unknown]"
 
+// Started is the name of the frame of a logical stack that stands between a method and an async one
+// that it called, where nothing tells who awaits that, if anyone does.
+const Started = "[started]"
+
 // OffCPU is the leaf that writers give to the stack of a thread while it is switched out.
 const OffCPU = "[off CPU]"
 
@@ -166,12 +170,12 @@ func (t *Table) MethodAt(m MethodID) Method { return t.methods[m] }
 func (t *Table) MethodOf(f FrameID) Method { return t.methods[t.frames[f].Method] }
 
 // Synthetic says of every method whether it is drawn by other means than a frame: a
-// thread root or a leaf marker. The bridge and CallerUnknown are drawn.
+// thread root or a leaf marker. The bridge, CallerUnknown and Started are drawn.
 func (t *Table) Synthetic() []bool {
 	skip := make([]bool, t.Methods())
 	for i := range skip {
 		m := t.MethodAt(MethodID(i))
-		skip[i] = m.Kind == Synthetic && m.Name != Bridge && m.Name != CallerUnknown
+		skip[i] = m.Kind == Synthetic && m.Name != Bridge && m.Name != CallerUnknown && m.Name != Started
 	}
 	return skip
 }

@@ -3,6 +3,7 @@ package pass
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/profile"
@@ -23,6 +24,9 @@ import (
 //     async iterator resume awaits it.
 //   - What runs below it are calls like any other: of an async method that has not been left
 //     yet its caller is on the stack. Only the methods that begin it are dropped.
+//   - Of a task that nobody is told to await, as one that is waited for with others or by nobody, the
+//     method that called the async method stands above it, as its stack was when that was left for the
+//     first time, and between them [started].
 //   - Where no event tells who awaits, a method is taken for the awaiter that called this one
 //     in every stack in which it had not been left yet. Else the frame [caller unknown] stands
 //     for those above.
@@ -55,11 +59,14 @@ func LogicalStacks(p *profile.Profile) {
 func rewrite(p *profile.Profile) {
 	w := &rewriter{
 		tab: p.Table, roles: make([]asyncRole, p.Table.Methods()),
-		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, created: map[uint32]await{}, moves: map[uint32]uint32{}, iterators: map[profile.MethodID]bool{},
+		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, starters: map[uint32]wait{}, created: map[uint32]await{}, moves: map[uint32]uint32{}, iterators: map[profile.MethodID]bool{},
 		callers: map[profile.MethodID]caller{}, resumed: map[profile.MethodID]bool{},
 		prefixes: map[uint32]profile.StackID{}, memo: map[memoKey]profile.StackID{},
 	}
-	w.unknown = p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: profile.CallerUnknown, Kind: profile.Synthetic})})
+	synthetic := func(name string) profile.FrameID {
+		return p.Table.AddFrame(profile.Frame{Method: p.Table.AddMethod(profile.Method{Name: name, Kind: profile.Synthetic})})
+	}
+	w.unknown, w.started = synthetic(profile.CallerUnknown), synthetic(profile.Started)
 	w.bridge = p.Table.AddBridge()
 	w.findIterators()
 	threads := threadsOf(p)
@@ -179,9 +186,11 @@ type rewriter struct {
 	tab       *profile.Table
 	roles     []asyncRole // by method
 	unknown   profile.FrameID
+	started   profile.FrameID
 	bridge    profile.MethodID
 	awaits    map[uint32]await // by the task that is awaited
 	waiting   map[uint32]wait
+	starters  map[uint32]wait           // who called the async method of a task that was awaited by none so far
 	told      bool                      // who awaits whom
 	tells     bool                      // who was told that a task ended, too
 	created   map[uint32]await          // what awaits a task, if no event tells that, and its own body
@@ -256,6 +265,7 @@ func (w *rewriter) learn(s *profile.Sample, at *atTask, cut bool) {
 			c.frame = w.tab.Frame(b)
 		}
 		w.created[m.Task] = c
+		w.learnStarter(s, at, cut)
 		stack := w.waiter(s.Stack)
 		if m.Other == profile.TaskUnwrap && stack != 0 && stack == w.lastAt && w.last != 0 {
 			w.joins = append(w.joins, join{w.last, m.Task}) // one call made both, as Task.Run does
@@ -279,6 +289,7 @@ func (w *rewriter) learn(s *profile.Sample, at *atTask, cut bool) {
 		w.created[m.Task] = c
 	case profile.TaskAwaited:
 		w.told = true
+		delete(w.starters, m.Task)
 		if m.Other == 0 {
 			stack := w.waiter(s.Stack)
 			node, task := w.resumedAt(stack, at)
@@ -287,6 +298,43 @@ func (w *rewriter) learn(s *profile.Sample, at *atTask, cut bool) {
 			w.awaits[m.Task] = await{by: m.Other, frame: w.tab.Frame(b)}
 		}
 	}
+}
+
+// learnStarter takes who called an async method that is left for the first time. What a thread of the
+// pool began with has nobody above it.
+func (w *rewriter) learnStarter(s *profile.Sample, at *atTask, cut bool) {
+	b := w.innermostBody(s.Stack)
+	if b == 0 || b != w.waiter(s.Stack) || w.isResumed(b) {
+		return // a task of another kind
+	}
+	up := w.starter(b)
+	if up == 0 || w.innermostBody(up) == 0 && w.pooled(up) {
+		return
+	}
+	node, task := w.resumedAt(up, at)
+	w.starters[at.Own.Task] = wait{up, node, task, cut}
+}
+
+// starter returns what stands above the async method with the body at b and what begins it.
+func (w *rewriter) starter(b profile.StackID) profile.StackID {
+	s := w.tab.Parent(b)
+	for s != 0 && w.roleAt(s)&starts != 0 {
+		s = w.tab.Parent(s)
+	}
+	if s != 0 && w.begins(w.tab.Frame(s), w.tab.Frame(b)) {
+		s = w.tab.Parent(s)
+	}
+	return s
+}
+
+// pooled reports whether all that stands above is a thread of the pool that dispatches work.
+func (w *rewriter) pooled(s profile.StackID) bool {
+	for ; s != 0; s = w.tab.Parent(s) {
+		if strings.HasPrefix(nameOf(w.tab.MethodOf(w.tab.Frame(s))), "System.Threading.ThreadPoolWorkQueue.Dispatch(") {
+			return true
+		}
+	}
+	return false
 }
 
 // learnJoin takes what an event tells of a task while its thread tells those who wait for another one.
@@ -507,13 +555,17 @@ func (w *rewriter) dropStart(path []profile.FrameID, f profile.FrameID) []profil
 	for n > 0 && w.role(path[n-1])&starts != 0 {
 		n--
 	}
-	if n > 0 {
-		m, b := w.tab.MethodOf(path[n-1]), w.tab.MethodOf(f)
-		if method := methodOf(nameOf(b)); method != "" && m.Module == b.Module && isMethod(nameOf(m), method) {
-			n--
-		}
+	if n > 0 && w.begins(path[n-1], f) {
+		n--
 	}
 	return path[:n]
+}
+
+// begins reports whether f is the async method whose body b is.
+func (w *rewriter) begins(f, b profile.FrameID) bool {
+	m, of := w.tab.MethodOf(f), w.tab.MethodOf(b)
+	method := methodOf(nameOf(of))
+	return method != "" && m.Module == of.Module && isMethod(nameOf(m), method)
 }
 
 // awaiters returns the stack of those who await a task, the outermost first. m is the
@@ -556,6 +608,9 @@ func (w *rewriter) awaiters(task uint32, m profile.MethodID) profile.StackID {
 // maxAwaiters bounds the frames above a method, and the threads that wait for each other.
 const maxAwaiters = 4096
 
+// maxStarters bounds the frames above [started].
+const maxStarters = 256
+
 // outermost returns what stands above the method m, whose task no task awaits.
 func (w *rewriter) outermost(task uint32, m profile.MethodID) profile.StackID {
 	if waiting, ok := w.waiting[task]; ok && w.depth < maxAwaiters {
@@ -563,6 +618,16 @@ func (w *rewriter) outermost(task uint32, m profile.MethodID) profile.StackID {
 		w.depth++
 		defer func() { w.depth-- }()
 		return w.join(waiting.stack, waiting.node, waiting.task, waiting.cut)
+	}
+	if c, ok := w.starters[task]; ok && w.told && w.depth < maxAwaiters {
+		w.prefixes[task] = w.tab.Push(0, w.unknown) // should it start itself
+		w.depth++
+		id := w.join(c.stack, c.node, c.task, c.cut)
+		w.depth--
+		if w.tab.Depth(id) >= maxStarters { // what starts itself again and again
+			id = w.tab.Push(0, w.unknown)
+		}
+		return w.tab.Push(id, w.started)
 	}
 	if c := w.created[task]; c.seen && w.told && !w.iterators[m] {
 		if w.tells && c.over && !c.told {

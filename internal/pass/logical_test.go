@@ -198,7 +198,7 @@ func TestRewriteTask(t *testing.T) {
 	r.sample(b, dispatcher, execute, invoke, "App!App.Other()")
 	LogicalStacks(r.p)
 	assert.Equal(t, [][]string{
-		{profile.CallerUnknown, move("Outer"), "App!App.Lambda()"},
+		{"App!App.Main()", profile.Started, move("Outer"), "App!App.Lambda()"},
 		{dispatcher, execute, invoke, "App!App.Other()"},
 	}, r.stacks(b), "what nobody awaits is shown as it runs")
 }
@@ -220,7 +220,7 @@ func TestRewriteTaskThatWaits(t *testing.T) {
 	r.sample(a, dispatcher, box("Inner"), move("Inner"), "App!App.Work()")
 	r.event(a, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
 	LogicalStacks(r.p)
-	assert.Equal(t, [][]string{{profile.CallerUnknown, move("Outer"), "App!App.Lambda()", move("Inner"), "App!App.Work()"}}, r.stacks(a))
+	assert.Equal(t, [][]string{{"App!App.Main()", profile.Started, move("Outer"), "App!App.Lambda()", move("Inner"), "App!App.Work()"}}, r.stacks(a))
 }
 
 const (
@@ -249,7 +249,7 @@ func TestRewriteJoins(t *testing.T) {
 		r.event(b, profile.TaskEnds, 0, 0, append(slices.Clip(body), continuing)...)
 		r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Inner"))
 		LogicalStacks(r.p)
-		assert.Equal(t, [][]string{{profile.CallerUnknown, move("Outer"), move("Inner"), "App!App.Work()"}}, r.stacks(b), kind)
+		assert.Equal(t, [][]string{{"App!App.Main()", profile.Started, move("Outer"), move("Inner"), "App!App.Work()"}}, r.stacks(b), kind)
 	}
 }
 
@@ -274,7 +274,7 @@ func TestRewriteRun(t *testing.T) {
 		LogicalStacks(r.p)
 		want := []string{dispatcher, execute, invoke, "App!App.Lambda()"}
 		if same {
-			want = []string{profile.CallerUnknown, move("Outer"), "App!App.Lambda()"}
+			want = []string{"App!App.Main()", profile.Started, move("Outer"), "App!App.Lambda()"}
 		}
 		assert.Equal(t, [][]string{want}, r.stacks(b))
 	}
@@ -303,9 +303,9 @@ func TestRewriteIterator(t *testing.T) {
 		r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Values"))
 		LogicalStacks(r.p)
 		assert.Equal(t, [][]string{{"App!App.Main()", move("Outer"), move("Values"), "App!App.Work()"}}, r.stacks(a))
-		want := []string{profile.CallerUnknown, move("Values"), "App!App.Work()"}
+		want := []string{"App!App.Main()", move("Outer"), profile.Started, move("Values"), "App!App.Work()"} // the first value is
 		if resumes {
-			want = slices.Insert(want, 1, move("Outer"))
+			want = []string{"App!App.Main()", profile.Started, move("Outer"), move("Values"), "App!App.Work()"}
 		}
 		assert.Equal(t, [][]string{want}, r.stacks(b))
 	}
@@ -340,6 +340,74 @@ func TestRewriteNobody(t *testing.T) {
 	}
 }
 
+// TestRewriteStarted: above a task that nobody is told to await stands what called the async method, be
+// it left itself, run by a pool's thread and resumed, or one that starts itself again and again.
+func TestRewriteStarted(t *testing.T) {
+	resume := func(r *recorder, th *profile.Thread, task uint32, name string, also func(body []string)) {
+		r.event(th, profile.TaskBegins, task, 2, dispatcher, box(name))
+		body := []string{dispatcher, box(name), move(name)}
+		r.sample(th, append(slices.Clip(body), "App!App.Work()")...)
+		if also != nil {
+			also(body)
+		}
+		r.event(th, profile.TaskEnds, 0, 2, dispatcher, box(name))
+	}
+	inner := func(above ...string) []string {
+		return append(above, "App!App.T.Inner()", start, move("Inner"), onAwait)
+	}
+	awaits := func(r *recorder, th *profile.Thread) { // one that is not of these, so that events tell who awaits whom
+		r.event(th, profile.TaskAwaited, 9000, 9001, "App!App.T.Other()", start, move("Other"), onAwait)
+	}
+
+	r := record()
+	a, b := r.thread(), r.thread()
+	outer := []string{"App!App.Main()", "App!App.T.Outer()", start, move("Outer")}
+	awaits(r, a)
+	r.event(a, profile.TaskCreated, 1, 0, inner(append(slices.Clip(outer), "App!App.Lambda()")...)...)
+	r.event(a, profile.TaskCreated, 2, 0, append(slices.Clip(outer), onAwait)...)
+	r.event(a, profile.TaskAwaited, 2, 0, "App!App.Main()", waitFor)
+	resume(r, b, 1, "Inner", nil)
+	resume(r, b, 2, "Outer", func(body []string) {
+		r.event(b, profile.TaskCreated, 3, 0, inner(body...)...)
+		r.event(b, profile.TaskCreated, 4, 0, inner(body...)...)
+		r.event(b, profile.TaskAwaited, 4, 2, append(slices.Clip(body), onAwait)...)
+	})
+	resume(r, b, 3, "Inner", nil)
+	resume(r, b, 4, "Inner", nil)
+	LogicalStacks(r.p)
+	assert.Equal(t, [][]string{
+		{"App!App.Main()", move("Outer"), "App!App.Lambda()", profile.Started, move("Inner"), "App!App.Work()"},
+		{"App!App.Main()", move("Outer"), "App!App.Work()"},
+		{"App!App.Main()", move("Outer"), profile.Started, move("Inner"), "App!App.Work()"},
+		{"App!App.Main()", move("Outer"), move("Inner"), "App!App.Work()"},
+	}, r.stacks(b))
+
+	// A thread of the pool began with it: who gave it that work is not known.
+	r = record()
+	a = r.thread()
+	awaits(r, a)
+	r.event(a, profile.TaskCreated, 1, 0, inner(dispatcher)...)
+	resume(r, a, 1, "Inner", nil)
+	LogicalStacks(r.p)
+	assert.Equal(t, [][]string{{profile.CallerUnknown, move("Inner"), "App!App.Work()"}}, r.stacks(a))
+
+	// What starts itself again.
+	r = record()
+	a = r.thread()
+	awaits(r, a)
+	r.event(a, profile.TaskCreated, 1, 0, inner("App!App.Main()")...)
+	for task := uint32(1); task < 1000; task++ {
+		resume(r, a, task, "Inner", func(body []string) { r.event(a, profile.TaskCreated, task+1, 0, inner(body...)...) })
+	}
+	LogicalStacks(r.p)
+	list := r.stacks(a)
+	assert.Equal(t, []string{"App!App.Main()", profile.Started, move("Inner"), profile.Started, move("Inner"), "App!App.Work()"}, list[1])
+	for i, s := range list {
+		assert.LessOrEqual(t, len(s), maxStarters+3, i)
+		assert.Equal(t, []string{profile.Started, move("Inner"), "App!App.Work()"}, s[len(s)-3:], i)
+	}
+}
+
 // A method that is resumed without an event, as pooled ones are, and what awaits a source of values,
 // is not what the event tells of that its resumer runs in.
 func TestRewriteResumedInside(t *testing.T) {
@@ -360,7 +428,7 @@ func TestRewriteResumedInside(t *testing.T) {
 	r.event(b, profile.TaskEnds, 0, 2, dispatcher, box("Writer"))
 	LogicalStacks(r.p)
 	assert.Equal(t, [][]string{
-		{profile.CallerUnknown, move("Outer"), move("Writer"), "App!App.Work()"},
+		{"App!App.Main()", profile.Started, move("Outer"), move("Writer"), "App!App.Work()"},
 		{profile.CallerUnknown, move("Pooled"), "App!App.Work()"},
 		{profile.CallerUnknown, move("Pooled"), "App!App.Work()"},
 	}, r.stacks(b))

@@ -336,7 +336,7 @@ const eventPipeLimit = 100
 // the name tells.
 func methodOf(full string) profile.Method {
 	switch full {
-	case profile.Bridge, profile.CallerUnknown:
+	case profile.Bridge, profile.CallerUnknown, profile.Started:
 		return profile.Method{Name: full, Kind: profile.Synthetic}
 	}
 	m := profile.Method{Name: full}
