@@ -24,9 +24,9 @@ import (
 //     async iterator resume awaits it.
 //   - What runs below it are calls like any other: of an async method that has not been left
 //     yet its caller is on the stack. Only the methods that begin it are dropped.
-//   - Of a task that nobody is told to await, as one that is waited for with others or by nobody, the
-//     method that called the async method stands above it, as its stack was when that was left for the
-//     first time, and between them [started].
+//   - Above a task that nobody is told to await, as one that is waited for with others or by nobody,
+//     stands what called the async method, as its stack was when that was left for the first time, or
+//     gave the task to the pool, and between them [started].
 //   - Where no event tells who awaits, a method is taken for the awaiter that called this one
 //     in every stack in which it had not been left yet. Else the frame [caller unknown] stands
 //     for those above.
@@ -59,7 +59,7 @@ func LogicalStacks(p *profile.Profile) {
 func rewrite(p *profile.Profile) {
 	w := &rewriter{
 		tab: p.Table, roles: make([]asyncRole, p.Table.Methods()),
-		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, starters: map[uint32]wait{}, created: map[uint32]await{}, moves: map[uint32]uint32{}, iterators: map[profile.MethodID]bool{},
+		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, starters: map[uint32]starter{}, created: map[uint32]await{}, moves: map[uint32]uint32{}, iterators: map[profile.MethodID]bool{},
 		callers: map[profile.MethodID]caller{}, resumed: map[profile.MethodID]bool{},
 		prefixes: map[uint32]profile.StackID{}, memo: map[memoKey]profile.StackID{},
 	}
@@ -165,6 +165,12 @@ type wait struct {
 	cut   bool // callers are missing
 }
 
+// A starter is a stack that called an async method or gave a task to the pool, down to the method that did.
+type starter struct {
+	wait
+	base profile.StackID // what is of the pool; 0: it is no thread of that, or goes on with something
+}
+
 // A caller is what calls an async method that has not been left yet.
 type caller struct {
 	frame   profile.FrameID
@@ -190,7 +196,7 @@ type rewriter struct {
 	bridge    profile.MethodID
 	awaits    map[uint32]await // by the task that is awaited
 	waiting   map[uint32]wait
-	starters  map[uint32]wait           // who called the async method of a task that was awaited by none so far
+	starters  map[uint32]starter        // who called the async method of a task that was awaited by none so far
 	told      bool                      // who awaits whom
 	tells     bool                      // who was told that a task ended, too
 	created   map[uint32]await          // what awaits a task, if no event tells that, and its own body
@@ -300,23 +306,52 @@ func (w *rewriter) learn(s *profile.Sample, at *atTask, cut bool) {
 	}
 }
 
-// learnStarter takes who called an async method that is left for the first time. What a thread of the
-// pool began with has nobody above it.
+// learnStarter takes who called an async method that is left for the first time, or gave a task to the
+// pool. What a thread of the pool began with has nobody above it.
 func (w *rewriter) learnStarter(s *profile.Sample, at *atTask, cut bool) {
-	b := w.innermostBody(s.Stack)
-	if b == 0 || b != w.waiter(s.Stack) || w.isResumed(b) {
-		return // a task of another kind
+	up, inner := s.Stack, s.Stack // and what it called
+	for up != 0 && w.roleAt(up)&waits != 0 {
+		up, inner = w.tab.Parent(up), up
 	}
-	up := w.starter(b)
-	if up == 0 || w.innermostBody(up) == 0 && w.pooled(up) {
+	if up != 0 && w.roleAt(up)&body != 0 && w.roleAt(inner)&hands != 0 && !w.isResumed(up) {
+		up = w.callerOf(up) // the task is its own
+	}
+	if w.waiter(up) == 0 {
 		return
 	}
+	var base profile.StackID
+	if w.innermostBody(up) == 0 {
+		if base = w.poolBase(up); base == up {
+			return
+		}
+	}
 	node, task := w.resumedAt(up, at)
-	w.starters[at.Own.Task] = wait{up, node, task, cut}
+	w.starters[at.Own.Task] = starter{wait{up, node, task, cut}, base}
 }
 
-// starter returns what stands above the async method with the body at b and what begins it.
-func (w *rewriter) starter(b profile.StackID) profile.StackID {
+// poolBase returns the innermost frame of s that is no more than a thread of the pool that takes work,
+// 0 if that is not one.
+func (w *rewriter) poolBase(s profile.StackID) profile.StackID {
+	var path []profile.StackID // innermost first
+	for ; s != 0; s = w.tab.Parent(s) {
+		name := nameOf(w.tab.MethodOf(w.tab.Frame(s)))
+		if !strings.HasPrefix(name, "System.Threading.ThreadPoolWorkQueue.Dispatch(") {
+			path = append(path, s)
+			continue
+		}
+		for _, inner := range slices.Backward(path) {
+			if w.roleAt(inner)&waits == 0 && !strings.Contains(nameOf(w.tab.MethodOf(w.tab.Frame(inner))), ".IThreadPoolWorkItem.Execute(") {
+				break
+			}
+			s = inner
+		}
+		return s
+	}
+	return 0
+}
+
+// callerOf returns what stands above the async method with the body at b and what begins it.
+func (w *rewriter) callerOf(b profile.StackID) profile.StackID {
 	s := w.tab.Parent(b)
 	for s != 0 && w.roleAt(s)&starts != 0 {
 		s = w.tab.Parent(s)
@@ -325,16 +360,6 @@ func (w *rewriter) starter(b profile.StackID) profile.StackID {
 		s = w.tab.Parent(s)
 	}
 	return s
-}
-
-// pooled reports whether all that stands above is a thread of the pool that dispatches work.
-func (w *rewriter) pooled(s profile.StackID) bool {
-	for ; s != 0; s = w.tab.Parent(s) {
-		if strings.HasPrefix(nameOf(w.tab.MethodOf(w.tab.Frame(s))), "System.Threading.ThreadPoolWorkQueue.Dispatch(") {
-			return true
-		}
-	}
-	return false
 }
 
 // learnJoin takes what an event tells of a task while its thread tells those who wait for another one.
@@ -392,6 +417,9 @@ func (w *rewriter) awaited(task uint32) bool {
 	_, ok := w.awaits[task]
 	return ok || w.waiting[task].stack != 0
 }
+
+// isStarted reports whether it is known what started a task that nobody is told to await.
+func (w *rewriter) isStarted(task uint32) bool { return w.told && w.starters[task].stack != 0 }
 
 // learnCallers notes for all async methods who calls them where they had not been left.
 func (w *rewriter) learnCallers(p *profile.Profile) {
@@ -499,7 +527,7 @@ func (w *rewriter) join(s, node profile.StackID, task uint32, cut bool) profile.
 	var id profile.StackID
 	resumed := node != 0 && (w.roleAt(node)&body != 0 || w.isResumed(node))
 	switch {
-	case node == 0, !resumed && !w.awaited(task):
+	case node == 0, !resumed && !w.awaited(task) && !w.isStarted(task):
 		id = w.whole(s, cut) // nobody is known to wait for it: it is shown as it runs
 	case resumed:
 		if task != 0 {
@@ -619,10 +647,15 @@ func (w *rewriter) outermost(task uint32, m profile.MethodID) profile.StackID {
 		defer func() { w.depth-- }()
 		return w.join(waiting.stack, waiting.node, waiting.task, waiting.cut)
 	}
-	if c, ok := w.starters[task]; ok && w.told && w.depth < maxAwaiters {
+	if c := w.starters[task]; w.isStarted(task) && w.depth < maxAwaiters {
 		w.prefixes[task] = w.tab.Push(0, w.unknown) // should it start itself
 		w.depth++
-		id := w.join(c.stack, c.node, c.task, c.cut)
+		var id profile.StackID
+		if c.base != 0 {
+			id = w.push(0, c.stack, c.base, false)
+		} else {
+			id = w.join(c.stack, c.node, c.task, c.cut)
+		}
 		w.depth--
 		if w.tab.Depth(id) >= maxStarters { // what starts itself again and again
 			id = w.tab.Push(0, w.unknown)

@@ -272,7 +272,7 @@ func TestRewriteRun(t *testing.T) {
 		r.sample(b, dispatcher, execute, invoke, "App!App.Lambda()")
 		r.event(b, profile.TaskEnds, 0, 2, dispatcher, execute)
 		LogicalStacks(r.p)
-		want := []string{dispatcher, execute, invoke, "App!App.Lambda()"}
+		want := []string{"App!App.Main()", move("Outer"), profile.Started, "App!App.Lambda()"}
 		if same {
 			want = []string{"App!App.Main()", profile.Started, move("Outer"), "App!App.Lambda()"}
 		}
@@ -387,9 +387,22 @@ func TestRewriteStarted(t *testing.T) {
 	a = r.thread()
 	awaits(r, a)
 	r.event(a, profile.TaskCreated, 1, 0, inner(dispatcher)...)
-	resume(r, a, 1, "Inner", nil)
+	r.event(a, profile.TaskCreated, 2, 0, inner(dispatcher, "App!App.Connection.System.Threading.IThreadPoolWorkItem.Execute()")...)
+	r.event(a, profile.TaskCreated, 3, 0, inner(dispatcher, "System.Private.CoreLib!System.Threading.TimerQueue.FireNextTimers()", "App!App.OnTimer()")...)
+	r.event(a, profile.TaskCreated, 4, 0, dispatcher, "App!App.OnTimer()", runTask)
+	for task := range uint32(3) {
+		resume(r, a, task+1, "Inner", nil)
+	}
+	r.event(a, profile.TaskBegins, 4, 2, dispatcher, execute)
+	r.sample(a, dispatcher, execute, invoke, "App!App.Lambda()")
+	r.event(a, profile.TaskEnds, 0, 2, dispatcher, execute)
 	LogicalStacks(r.p)
-	assert.Equal(t, [][]string{{profile.CallerUnknown, move("Inner"), "App!App.Work()"}}, r.stacks(a))
+	assert.Equal(t, [][]string{
+		{profile.CallerUnknown, move("Inner"), "App!App.Work()"},
+		{profile.CallerUnknown, move("Inner"), "App!App.Work()"},
+		{"App!App.OnTimer()", profile.Started, move("Inner"), "App!App.Work()"},
+		{"App!App.OnTimer()", profile.Started, "App!App.Lambda()"},
+	}, r.stacks(a))
 
 	// What starts itself again.
 	r = record()
