@@ -232,6 +232,9 @@ func gcReport(procs []*gcProcess, aside *spool.Spool, c *Context) *Report {
 		r.Sections = append(r.Sections, sec)
 	}
 	r.Done = count(r.CSV.Len(), "collection")
+	if slices.ContainsFunc(stats, func(s any) bool { g := s.(gcStats).LiveGrows; return g != nil && *g }) {
+		r.Done += ", memory grows" // one of thousands of recordings in a batch, perhaps
+	}
 	r.Rows.add(len(stats), func(i int) any { return stats[i] })
 	return r
 }

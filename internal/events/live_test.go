@@ -48,6 +48,7 @@ func TestLiveGrows(t *testing.T) {
 		} else {
 			assert.Equal(t, tt.want != "", stats["live_grows"], name)
 		}
+		assert.Equal(t, tt.want != "", strings.HasSuffix(r.Done, ", memory grows"), r.Done)
 		if told := strings.Join(strings.Fields(writeRuntime(t, r, "text", 0)), " "); tt.want == "" {
 			assert.NotContains(t, told, "Grows", name)
 		} else {
