@@ -93,12 +93,12 @@ type process struct {
 	servers    map[uint64]*server
 	serverKeys map[string]*server // open ones, by the ids that Kestrel, the log and the bridge give them, and by their parent's
 	serverOpen map[*server]struct{}
-	firsts     map[string]string    // by connection of Kestrel's, until it is closed: the number of the first request that began
-	ports      map[string]int32     // likewise: the port of this side
-	serverRuns map[uint64][]*server // open ones without id, by thread, in order of start
-	spans      map[string]*request  // client spans in flight, by the activity's id
-	spanIDs    map[string]int       // client spans seen, likewise
-	origins    map[origin]struct{}  // no proxies, though requests of other places are sent to them
+	firsts     map[string]string // by connection of Kestrel's, until it is closed: the number of the first request that began
+	ports      map[string]int32  // likewise: the port of this side
+	run        run
+	spans      map[string]*request // client spans in flight, by the activity's id
+	spanIDs    map[string]int      // client spans seen, likewise
+	origins    map[origin]struct{} // no proxies, though requests of other places are sent to them
 	spanQ      []string
 	answers    []answer // sent, that may have been given up
 	answerEnds map[string]*answerEnds
@@ -128,6 +128,8 @@ type server struct {
 	ends       Kind      // the event that ends it
 	keys       [3]string // in process.serverKeys: Kestrel's id, the log's, the bridge's
 	next, prev *server   // of the same hash
+	pace       *pace     // without an id: that of its route
+	left       bool      // likewise: another event of its thread shows that it goes on elsewhere
 }
 
 // NewBuilder returns an empty Builder.
@@ -280,7 +282,6 @@ func (b *Builder) process(id uint32) *process {
 			serverOpen: map[*server]struct{}{},
 			firsts:     map[string]string{},
 			ports:      map[string]int32{},
-			serverRuns: map[uint64][]*server{},
 			spans:      map[string]*request{},
 			spanIDs:    map[string]int{},
 			origins:    map[origin]struct{}{},

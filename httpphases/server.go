@@ -168,7 +168,7 @@ func (b *Builder) newServer(p *process, th *thread, e *Event, h *[25]uint64, n i
 	}
 	p.serverOpen[s] = struct{}{}
 	if s.hash == 0 {
-		p.serverRuns[s.thread] = append(p.serverRuns[s.thread], s)
+		p.run.begins(th, s)
 	}
 	th.serving, th.stopping = s, false
 	return s
@@ -256,12 +256,13 @@ func (b *Builder) ending(p *process, th *thread, e *Event, h *[25]uint64, n int)
 	if exact && n > 0 && !e.Overflow {
 		return p.onlyBelow(e.Path[:n])
 	}
-	l := p.serverRuns[e.Thread]
-	if e.ID != ([16]byte{}) || len(l) == 0 || e.Kind != ServerRequestStop {
+	if e.ID != ([16]byte{}) || e.Kind != ServerRequestStop {
 		return nil
 	}
-	s := l[len(l)-1] // nothing but the thread tells: that began here last
-	s.Guessed++
+	s := p.run.choose(th, e)
+	if s != nil {
+		s.Guessed++
+	}
 	return s
 }
 
@@ -415,14 +416,8 @@ func (b *Builder) emitServer(p *process, s *server) {
 	}
 	s.open = false
 	delete(p.serverOpen, s)
-	if l := p.serverRuns[s.thread]; len(l) > 0 {
-		for len(l) > 0 && !l[len(l)-1].open {
-			l[len(l)-1] = nil
-			l = l[:len(l)-1]
-		}
-		if p.serverRuns[s.thread] = l; len(l) == 0 {
-			delete(p.serverRuns, s.thread)
-		}
+	if s.hash == 0 {
+		p.run.ends(s)
 	}
 	if s.next != nil {
 		s.next.prev = s.prev

@@ -59,6 +59,7 @@ type Side struct {
 	Requests    int       `json:"requests"`
 	Concurrency int       `json:"max_concurrency"`
 	Upgraded    int       `json:"upgraded,omitempty"` // to a WebSocket: their durations are in those of their routes only
+	Guessed     int       `json:"guessed,omitempty"`  // whose events have no ids: which of them took how long, and failed, may be wrong
 	All         Group     `json:"all"`
 	Routes      []Group   `json:"routes"`
 	Hosts       []Group   `json:"hosts,omitempty"`
@@ -137,6 +138,7 @@ type request struct {
 	route, host, status string
 	failed, bad         bool
 	upgraded            bool // its duration is in that of its route only
+	guessed             bool
 	why                 *httpphases.Explanation
 }
 
@@ -195,7 +197,7 @@ type side struct {
 	width                        int64           // of a slice of time, ns
 	busy                         map[int64]int64 // ns of all requests in each slice
 	sum, passed                  int64           // of all requests, and what of that is in the part of the trace that is told of
-	upgraded                     int
+	upgraded, guessed            int
 	wait                         int64 // ns in which a thread waited for an event or a task for one of them
 	in                           interval.Interval
 }
@@ -227,6 +229,9 @@ func (s *side) add(r *request) {
 	r.inside = to - from
 	s.routes.group(r.route).add(r)
 	took, passed := r.duration, r.inside
+	if r.guessed {
+		s.guessed++
+	}
 	if r.upgraded {
 		s.upgraded++
 		r.ended = false
@@ -281,7 +286,7 @@ func (s *side) finish(begin, end int64) *Side {
 	}
 	span := end - begin
 	s.all.finish(span)
-	out := &Side{Requests: s.all.Requests, Upgraded: s.upgraded, All: s.all}
+	out := &Side{Requests: s.all.Requests, Upgraded: s.upgraded, Guessed: s.guessed, All: s.all}
 	byCount := func(a, b *Group) int { return cmp.Or(cmp.Compare(b.Requests, a.Requests), cmp.Compare(a.Name, b.Name)) }
 	out.Routes, out.Hosts = s.routes.finish(span, byCount), s.hosts.finish(span, byCount)
 	out.Status = s.status.finish(span, func(a, b *Group) int { return cmp.Compare(a.Name, b.Name) })

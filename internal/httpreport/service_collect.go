@@ -276,6 +276,7 @@ func (c *ServiceCollector) Client(r *httpphases.Request) {
 		start: r.Start, duration: r.Duration, ended: r.HasDuration && r.Outcome != httpphases.Incomplete,
 		route: routeTitle(r.Method, httpphases.Route(r.Target)), host: r.Host, status: status(r.Status, r.Outcome),
 		failed: r.Outcome == httpphases.Failed || r.Outcome == httpphases.Canceled, bad: r.Status >= 400, why: r.Why,
+		guessed: r.Guessed > 0 && r.Activity == [16]byte{},
 	}
 	if r.Host != "" && r.Port > 0 {
 		q.host += ":" + strconv.Itoa(r.Port)
@@ -350,6 +351,7 @@ func (c *ServiceCollector) Server(r *httpphases.ServerRequest) {
 		open:  !r.HasDuration && !c.lost,
 		route: routeTitle(r.Method, cmp.Or(r.Route, httpphases.Route(r.Target))), host: r.Host, status: status(r.Status, r.Outcome),
 		failed: r.Outcome == httpphases.Failed, bad: r.Status >= 400, upgraded: r.Upgraded(), why: r.Why,
+		guessed: r.Guessed > 0 && r.Activity == [16]byte{},
 	}
 	c.server.add(q)
 	switch {

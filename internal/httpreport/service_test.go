@@ -46,6 +46,21 @@ func TestNothingStandsOut(t *testing.T) {
 	assert.Regexp(t, "^Nothing else stands out: ", told[1])
 }
 
+// TestGuessedService: that events without ids do not tell which request is which is said, of a request
+// whose ids are known not.
+func TestGuessedService(t *testing.T) {
+	c := requests(1, 1)
+	for i := range 3 {
+		c.Server(&httpphases.ServerRequest{ID: i, Method: "GET", Target: "/a", Start: int64(i) * 1e8, Duration: 1e7, HasDuration: true, Guessed: min(i, 1)})
+		c.Client(&httpphases.Request{ID: 10 + i, Activity: [16]byte{1}, Target: "/b", Start: int64(i) * 1e8, Duration: 1e7, HasDuration: true, Guessed: 1})
+	}
+	s := c.Finish("a")
+	assert.Equal(t, []int{2, 0}, []int{s.Server.Guessed, s.Client.Guessed})
+	told := strings.Join(serviceSections(s)[0].Lines, "\n")
+	assert.Contains(t, told, "2 of 3 requests served have no activity ids")
+	assert.NotContains(t, told, "requests made have")
+}
+
 func TestOutliers(t *testing.T) {
 	for _, c := range []struct {
 		dns  []int64
