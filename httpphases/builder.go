@@ -66,6 +66,7 @@ type Stats struct {
 	Guesses  int64 // of which guessed
 	Lost     int64 // requests with events missing
 	Late     int64 // events that came too late to be put in order
+	Unnamed  int64 // ends of served requests that only a stop without an id told
 	// What the events tell of the recording session.
 	WithID      int64 // events with an activity id
 	DNS         int64

@@ -262,6 +262,7 @@ func (b *Builder) ending(p *process, th *thread, e *Event, h *[25]uint64, n int)
 	s := p.run.choose(th, e)
 	if s != nil {
 		s.Guessed++
+		b.stats.Unnamed++
 	}
 	return s
 }

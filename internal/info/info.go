@@ -267,6 +267,7 @@ type Rundown struct {
 type HTTP struct {
 	Requests  int64    `json:"requests"`            // that the process made, as http tells them
 	Served    int64    `json:"served,omitempty"`    // that it served
+	Unnamed   int64    `json:"unnamed,omitempty"`   // of Served, those that only a stop without an activity id ended
 	Events    int64    `json:"events"`              // of System.Net.Http
 	Linked    int64    `json:"linked"`              // of Events, those with an activity id
 	Missing   []string `json:"missing,omitempty"`   // providers that would tell more

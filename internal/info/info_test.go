@@ -23,6 +23,7 @@ import (
 	"github.com/tracefix/tracefix/internal/text"
 	"github.com/tracefix/tracefix/internal/tracetest"
 	"github.com/tracefix/tracefix/internal/tracetest/recorded"
+	"github.com/tracefix/tracefix/nettrace"
 	"github.com/tracefix/tracefix/profile"
 )
 
@@ -389,6 +390,35 @@ func TestHTTPOfOldRuntimes(t *testing.T) {
 		assert.Contains(t, v.Do, "tracefix http", name)
 		assert.Equal(t, state == Good, strings.Contains(v.Do, "--side server"), "%s: requests that were served are all that there is", name)
 	}
+}
+
+// Hosting alone, without the keyword of the task library that makes activity ids: what it tells of which
+// request ended is a guess.
+func TestServedWithoutIDs(t *testing.T) {
+	in, err := os.Open(tracetest.Corpus(t, "dotnet10", "requests-short.nettrace"))
+	require.NoError(t, err)
+	defer in.Close()
+	r, err := nettrace.NewReader(in, nil)
+	require.NoError(t, err)
+	name := filepath.Join(t.TempDir(), "hosting.nettrace")
+	out, err := os.Create(name)
+	require.NoError(t, err)
+	w, err := nettrace.NewWriter(out, r.Header())
+	require.NoError(t, err)
+	require.NoError(t, nettrace.Copy(w, r, func(e *nettrace.Event) bool {
+		e.ActivityID, e.RelatedActivityID = [16]byte{}, [16]byte{}
+		return e.Metadata.Provider == "Microsoft.AspNetCore.Hosting"
+	}))
+	require.NoError(t, w.Close())
+	require.NoError(t, out.Close())
+
+	f := facts(t, name)
+	assert.EqualValues(t, 247, f.HTTP.Served)
+	assert.Greater(t, f.HTTP.Unnamed, f.HTTP.Served*9/10)
+	v := verdict(f, "HTTP")
+	assert.Equal(t, Partly, v.State)
+	assert.Contains(t, v.Text, "247 requests served, without activity ids")
+	assert.Contains(t, v.Do, "System.Threading.Tasks.TplEventSource:0x80:4")
 }
 
 // A container or a browser has one processor most often.

@@ -472,6 +472,7 @@ func (g *nettraceReader) providers() {
 	}
 	found := g.scan.Stats()
 	g.http.Requests, g.http.Served = found.Requests, found.Servers
+	g.http.Unnamed = found.Unnamed
 	if g.http.Events > 0 {
 		for _, h := range httpHelpers {
 			if byName[h.provider] == nil {

@@ -279,6 +279,10 @@ func (g *nettraceReader) httpVerdict() Verdict {
 		return v
 	case h.Requests == 0 && h.Served > 0:
 		v.Text, v.Do = served(h), "tracefix http --side server "+text.ShellWord(f.File)
+		if h.Unnamed*10 > h.Served {
+			v.State, v.Do, v.Problem = Partly, record, "requests have no activity ids"
+			v.Text += ", without activity ids: which of them a stop ends is a guess"
+		}
 		return v
 	case h.Events == 0:
 		v.State, v.Text = Partly, made(h)+", without phases: the DiagnosticSource bridge tells of requests, and no event of System.Net.Http does"
