@@ -130,6 +130,73 @@ func TestBegunWhileProvidersWereTurnedOn(t *testing.T) {
 	}
 }
 
+// TestMadeSinceBeforeTheRecording: of a request that was under way when the recording began its span tells all, if
+// something else than the session listened to spans.
+func TestMadeSinceBeforeTheRecording(t *testing.T) {
+	span := func(took int64, url string) *httpphases.Span {
+		return &httpphases.Span{Source: "System.Net.Http", Name: "System.Net.Http.HttpRequestOut", ID: "1122334455667788", Method: "GET", URL: url, Took: took,
+			Status: 200, TraceID: "00112233445566778899aabbccddeeff", SpanID: "1122334455667788"}
+	}
+	stop := func(at, took int64) httpphases.Event {
+		return httpphases.Event{Time: at, Kind: httpphases.SpanStop, Span: span(took, "http://h:1/slow")}
+	}
+	start := func(at int64) httpphases.Event {
+		return httpphases.Event{Time: at, Kind: httpphases.SpanStart, Span: &httpphases.Span{Name: "System.Net.Http.HttpRequestOut", ID: "aa"}}
+	}
+	made := httpphases.Event{Time: 1e6, Kind: httpphases.RequestStart, Scheme: "http", Host: "h", Port: 1, Text: "/slow"}
+	failed := stop(5e6, 7e6)
+	failed.Span.Status, failed.Span.Task = 0, httpphases.TaskCanceled
+	for name, c := range map[string]struct {
+		events []httpphases.Event
+		want   string // start, duration, took, outcome, marks
+	}{
+		"from before":                 {[]httpphases.Event{stop(5e6, 7e6)}, "5ms 0ms 7ms ok start_unknown"},
+		"told twice":                  {[]httpphases.Event{stop(5e6, 7e6), stop(5e6, 7e6)}, "5ms 0ms 7ms ok start_unknown"},
+		"it was given up":             {[]httpphases.Event{failed}, "5ms 0ms 7ms canceled start_unknown"},
+		"begun before the bridge":     {[]httpphases.Event{start(4e6), stop(5e6, 3e6)}, "2ms 3ms 0ms ok "},
+		"a try of one from before":    {[]httpphases.Event{made, start(4e6), stop(7e6, 2e6)}, ""},
+		"events are lost":             {[]httpphases.Event{{Kind: httpphases.EventsLost, Thread: 9}, stop(5e6, 7e6)}, ""},
+		"what was asked for unknown":  {[]httpphases.Event{{Time: 5e6, Kind: httpphases.SpanStop, Span: span(7e6, "")}}, ""},
+		"how long it took is unknown": {[]httpphases.Event{stop(5e6, 0)}, ""},
+		"System.Net.Http tells of it": {[]httpphases.Event{made, stop(5e6, 45e5)}, ""},
+	} {
+		got := ""
+		b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) {
+			if !r.SpanOnly || r.Target != "/slow" {
+				return
+			}
+			assert.Empty(t, got, name)
+			got = fmt.Sprintf("%dms %dms %dms %v %v", r.Start/1e6, r.Duration/1e6, r.Took/1e6, r.Outcome, r.Marks())
+			assert.Equal(t, []any{"http://h:1/slow", "GET", r.Took == 0}, []any{r.URL(), r.Method, r.HasDuration}, name)
+			assert.Equal(t, []any{"1122334455667788", int64(0)}, []any{r.SpanID, r.StartEvent}, name)
+			assert.Empty(t, r.Missing, name)
+		}})
+		for i := range c.events {
+			b.Add(&c.events[i])
+		}
+		b.Finish(1e9)
+		assert.Equal(t, c.want, got, name)
+	}
+}
+
+// TestBridgeBeforeHTTP: of a request that began when the session had the bridge, and System.Net.Http not yet,
+// nothing is lost. Where events are, that it began is.
+func TestBridgeBeforeHTTP(t *testing.T) {
+	for _, lossy := range []bool{false, true} {
+		var rows []*httpphases.Request
+		b := httpphases.NewBuilder(&httpphases.Options{Request: func(r *httpphases.Request) { rows = append(rows, r) }})
+		if lossy {
+			b.Lost(0, 9, 0, 1)
+		}
+		span := &httpphases.Span{Name: "System.Net.Http.HttpRequestOut", ID: "aa", URL: "http://h:1/a", Status: 200}
+		b.Add(&httpphases.Event{Time: 1e6, Thread: 1, Kind: httpphases.SpanStart, Span: span})
+		b.Add(&httpphases.Event{Time: 2e6, Thread: 2, Kind: httpphases.RequestStart, ID: id(1, 7), Path: [24]uint32{1, 7}, PathLen: 2, Text: "/b"})
+		b.Add(&httpphases.Event{Time: 3e6, Thread: 1, Kind: httpphases.SpanStop, Span: span})
+		b.Finish(1e9)
+		assert.Equal(t, []any{"/a", lossy, !lossy}, []any{rows[0].Target, rows[0].StartUnknown, rows[0].HasDuration})
+	}
+}
+
 // TestPortOfConnection: where a request came in the start of its connection tells, until that is closed.
 func TestPortOfConnection(t *testing.T) {
 	span := &httpphases.Span{RequestID: "A:00000001", Path: "/a"}

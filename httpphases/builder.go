@@ -2,6 +2,7 @@ package httpphases
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 	"sort"
 	"strconv"
@@ -103,6 +104,7 @@ type process struct {
 	spanQ      []string
 	answers    []answer // sent, that may have been given up
 	answerEnds map[string]*answerEnds
+	spansFrom  int64      // when the first span began that the session saw
 	clock      int64      // trace time less time of day (ns), by the spans; 0: not known
 	recent     []*request // ended, oldest first
 	lingering  []*request // likewise, with connection attempts or content that go on
@@ -286,6 +288,7 @@ func (b *Builder) process(id uint32) *process {
 			spans:      map[string]*request{},
 			spanIDs:    map[string]int{},
 			origins:    map[origin]struct{}{},
+			spansFrom:  math.MaxInt64,
 		}
 		b.procs[id] = p
 	}
@@ -476,13 +479,16 @@ func (b *Builder) handle(e *Event) {
 		delete(p.ports, e.Text)
 		return
 	case KestrelStart, KestrelStop, ScopeStart, ScopeStop, ServerLogged, SpanStart, SpanStop:
+		if e.Kind == SpanStart {
+			p.spansFrom = min(p.spansFrom, e.Time)
+		}
 		switch {
 		case e.Span == nil:
 		case e.Kind == SpanStart && e.Span.Name == spanClient:
 			b.goesOn(p, answered)
 			b.spanStart(p, th, e, &h, n)
 		case e.Kind == SpanStop && e.Span.Name == spanClient:
-			b.spanStop(p, th, e)
+			b.spanStop(p, th, e, &h, n)
 		default:
 			b.serverEvent(p, th, e, &h, n)
 		}
@@ -1246,9 +1252,9 @@ func (b *Builder) emit(p *process, r *request) {
 	if !r.open {
 		return
 	}
-	if r.bridged && slices.Contains(b.stats.Versions[:], true) {
-		// System.Net.Http tells of requests: of this one it told before the trace, or the
-		// event was lost.
+	if r.bridged && b.lossy && r.took == 0 && slices.Contains(b.stats.Versions[:], true) {
+		// System.Net.Http tells of requests: of this one the event was lost. Where none is, it began when the
+		// session had the bridge only, as providers are turned on one after the other.
 		r.headless = true
 		r.miss("the start")
 	}

@@ -43,19 +43,8 @@ func (b *Builder) spanStart(p *process, th *thread, e *Event, h *[25]uint64, n i
 	if r.idless { // what follows on the thread is of this request
 		th.last, th.kind, th.at = r, RequestStart, e.Time
 	}
-	if s.SpanID != "" {
-		if r.spanID == "" {
-			r.traceID, r.spanID, r.parentSpanID = s.TraceID, s.SpanID, s.ParentSpanID
-		}
-		r.spans = append(r.spans, SpanIDs{s.TraceID, s.SpanID, s.ParentSpanID})
-	}
 	p.spans[key] = r
-	p.spanIDs[key] = r.id
-	p.spanQ = append(p.spanQ, key)
-	if len(p.spanQ) > maxSpans {
-		delete(p.spanIDs, p.spanQ[0])
-		p.spanQ = p.spanQ[1:]
-	}
+	p.names(r, e)
 }
 
 // redirected reports whether the last span of r ended with a redirect.
@@ -217,10 +206,13 @@ func (p *process) started(e *Event) int64 {
 }
 
 // spanStop takes its stop.
-func (b *Builder) spanStop(p *process, th *thread, e *Event) {
+func (b *Builder) spanStop(p *process, th *thread, e *Event, h *[25]uint64, n int) {
 	s := e.Span
 	key := spanKey(e)
 	r := p.spans[key]
+	if r == nil {
+		b.madeBefore(p, e, h, n)
+	}
 	if r == nil || !r.open {
 		return
 	}
@@ -260,11 +252,71 @@ func (b *Builder) spanStop(p *process, th *thread, e *Event) {
 	if at := &r.hop().at; at.host == "" && s.URL != "" {
 		*at = splitURL(s.URL, &place{})
 	}
-	r.stop, r.stopped, r.stopThread = max(e.Time, r.start), true, e.Thread
-	r.failed = s.Task == TaskFaulted || s.Task == TaskCanceled || s.Status == 0 && s.ErrorType != ""
+	r.ends(e)
 	if !p.answersOn(r) {
 		b.emit(p, r)
 		return
 	}
 	th.answered = r
+}
+
+// madeBefore makes the request of a span that ends and of which the session saw no start. Where something else
+// than the session listens, as OpenTelemetry does, the spans of requests exist that began before the recording, and
+// their stops tell all of them. A span that began when the session saw starts is that of a further try, or of where
+// a redirect led, of such a request.
+func (b *Builder) madeBefore(p *process, e *Event, h *[25]uint64, n int) {
+	s := e.Span
+	start := e.Time - s.Took
+	if _, seen := p.spanIDs[spanKey(e)]; seen || b.lossy || s.ID == "" || s.Took <= 0 || s.URL == "" || start >= p.spansFrom {
+		return
+	}
+	to := splitURL(s.URL, &place{})
+	if b.owner(p, e, h, n) != nil { // System.Net.Http tells of it
+		return
+	}
+	for r, seen := p.open, 0; e.ID == ([16]byte{}) && r != nil && seen < maxChoice; r, seen = r.openNext, seen+1 {
+		if r.spanned == nil && r.hop().at.near(&to) {
+			return // it may be the span of this one
+		}
+	}
+	r := b.newRequest(p, e)
+	r.bridged, r.method = true, s.Method
+	if start < 0 {
+		r.headless, r.took = true, s.Took
+	} else { // it began in the recording, when the bridge was not yet on
+		r.start = start
+	}
+	r.hop0[0] = hop{start: r.start, toAt: never, at: to}
+	r.hops = r.hop0[:]
+	p.names(r, e)
+	r.ends(e)
+	b.emit(p, r)
+}
+
+// names gives r the ids of its span that e tells of.
+func (p *process) names(r *request, e *Event) {
+	s, key := e.Span, spanKey(e)
+	if s.SpanID != "" {
+		if r.spanID == "" {
+			r.traceID, r.spanID, r.parentSpanID = s.TraceID, s.SpanID, s.ParentSpanID
+		}
+		r.spans = append(r.spans, SpanIDs{s.TraceID, s.SpanID, s.ParentSpanID})
+	}
+	p.spanIDs[key] = r.id
+	p.spanQ = append(p.spanQ, key)
+	if len(p.spanQ) > maxSpans {
+		delete(p.spanIDs, p.spanQ[0])
+		p.spanQ = p.spanQ[1:]
+	}
+}
+
+// ends ends r, of which nothing but spans tells, with the stop of its span.
+func (r *request) ends(e *Event) {
+	s := e.Span
+	if s.ErrorType != "" {
+		r.errorType = s.ErrorType
+	}
+	r.task, r.spanStatus = s.Task, s.Status
+	r.stop, r.stopped, r.stopThread = max(e.Time, r.start), true, e.Thread
+	r.failed = s.Task == TaskFaulted || s.Task == TaskCanceled || s.Status == 0 && s.ErrorType != ""
 }

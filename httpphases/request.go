@@ -199,8 +199,10 @@ type Request struct {
 	SpanOnly bool
 
 	// StartUnknown says that the trace begins inside the request: Start is that of its
-	// first event.
+	// first event. Took is how long it took, ns, if its span tells it, which is all that tells of it then: Start is
+	// the end of that. Else 0.
 	StartUnknown bool
+	Took         int64
 
 	// EndInferred says that the request ends with the last thing known: who served it failed, and no
 	// event tells when this side learned that.

@@ -15,7 +15,7 @@ func (b *Builder) row(r *request) *Request {
 	}
 	q := &Request{
 		ID: r.id, Activity: r.guid, Path: slices.Clone(r.path), Process: r.process, Thread: r.thread,
-		Method: r.method, Start: r.start, StartEvent: r.start, StartUnknown: r.headless, SpanOnly: r.bridged && r.hop().last() == nil,
+		Method: r.method, Start: r.start, StartEvent: r.start, StartUnknown: r.headless, Took: r.took, SpanOnly: r.bridged && r.hop().last() == nil,
 		VersionRequested: versionText(r.major, r.minor), RequestBytes: -1,
 		TraceID: r.traceID, SpanID: r.spanID, ParentSpanID: r.parentSpanID, Spans: r.spans, Server: r.server,
 	}
@@ -693,7 +693,7 @@ func (w *rowWriter) outcome() {
 				q.Outcome = Canceled
 			}
 		}
-		if !r.stopped || r.headless {
+		if !r.stopped || r.headless && r.took == 0 {
 			q.Outcome = Incomplete
 		}
 	case !r.stopped, r.lost && (!r.idless || w.b.lossy): // without ids another request may have what it misses

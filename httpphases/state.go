@@ -199,6 +199,7 @@ type request struct {
 	adrift             bool     // the tracker has stopped its activity: its events may have no id
 	span               [16]byte // id of its last span, if that began while its activity went on
 	headless           bool     // RequestStart is not in the trace
+	took               int64    // ns: of one that began before the trace, by its span; 0: not known
 
 	major, minor uint8 // asked for
 	policy       int32 // HttpVersionPolicy

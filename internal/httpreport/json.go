@@ -125,6 +125,9 @@ func AppendRequest(b []byte, r *httpphases.Request) []byte {
 	if r.HasDuration {
 		o.ms("duration_ms", r.Duration)
 	}
+	if r.Took > 0 {
+		o.ms("took_ms", r.Took)
+	}
 	o.str("outcome", r.Outcome.String())
 	o.str("error", r.Error)
 	o.str("error_type", r.ErrorType)
