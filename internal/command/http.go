@@ -171,6 +171,7 @@ type httpRow struct {
 // facts are what both sides tell.
 func (r httpRow) facts() (f struct {
 	start, duration int64
+	took            int64 // of one that began before the recording; 0: not known
 	ended           bool
 	outcome         httpphases.Outcome
 	id, status      int
@@ -180,11 +181,11 @@ func (r httpRow) facts() (f struct {
 }) {
 	f.start, f.duration, f.id = r.order()
 	if q := r.made; q != nil {
-		f.ended, f.outcome, f.status = q.HasDuration, q.Outcome, q.Status
+		f.ended, f.outcome, f.status, f.took = q.HasDuration, q.Outcome, q.Status, q.Took
 		f.process, f.thread, f.activity = q.Process, q.Thread, activity.ID(q.Activity)
 	} else {
 		q := r.served
-		f.ended, f.outcome, f.status = q.HasDuration, q.Outcome, q.Status
+		f.ended, f.outcome, f.status, f.took = q.HasDuration, q.Outcome, q.Status, q.Took
 		f.process, f.thread, f.activity = q.Process, q.Thread, activity.ID(q.Activity)
 	}
 	return f
@@ -258,7 +259,7 @@ func (h *HTTP) filter() (func(httpRow) bool, error) {
 	}
 	return func(row httpRow) bool {
 		f := row.facts()
-		if h.Slow > 0 && (!f.ended || f.duration < int64(h.Slow)) {
+		if h.Slow > 0 && f.took < int64(h.Slow) && (!f.ended || f.duration < int64(h.Slow)) {
 			return false
 		}
 		if len(h.ID) > 0 && !slices.Contains(h.ID, f.id) {
@@ -296,7 +297,7 @@ func (row httpRow) hostNames() []string {
 func (h *HTTP) inTime(row httpRow, scan *requests.Scanner) bool {
 	f := row.facts()
 	end := f.start + f.duration
-	if !f.ended {
+	if !f.ended && f.took == 0 {
 		end = scan.End()
 	}
 	return h.overlap(f.start, end)

@@ -2,8 +2,10 @@ package command
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 
 	"github.com/tracefix/tracefix/httpphases"
 	"github.com/tracefix/tracefix/internal/httpreport"
@@ -58,4 +60,14 @@ func TestServedRoutesWithoutPlace(t *testing.T) {
 		counts[r.Host] += r.Count
 	}
 	assert.Equal(t, map[string]int{"shop.example": 2, "": 6}, counts)
+}
+
+// TestSlowFromBefore: how long a request took in all counts for --slow, where only a part of it was recorded.
+func TestSlowFromBefore(t *testing.T) {
+	keep, err := (&HTTP{Slow: 8 * time.Millisecond}).filter()
+	require.NoError(t, err)
+	assert.True(t, keep(httpRow{served: &httpphases.ServerRequest{Duration: 5e6, HasDuration: true, Took: 9e6}}))
+	assert.True(t, keep(httpRow{made: &httpphases.Request{Took: 9e6}}))
+	assert.False(t, keep(httpRow{served: &httpphases.ServerRequest{Duration: 5e6, HasDuration: true, Took: 7e6}}))
+	assert.False(t, keep(httpRow{made: &httpphases.Request{}}))
 }

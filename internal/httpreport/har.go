@@ -51,7 +51,7 @@ type harHop struct {
 
 func (w *harWriter) Request(r *httpphases.Request) error {
 	last := harHop{
-		start: r.Start, end: knownEnd(r), url: r.URL(), method: r.Method, version: r.Version, status: r.Status,
+		start: w.o.began(r.Start, knownEnd(r), r.Took), end: knownEnd(r), url: r.URL(), method: r.Method, version: r.Version, status: r.Status,
 		conn: r.Connection, phases: r.Phases, bytes: r.RequestBytes,
 		partly: len(r.Missing) > 0 || r.StartUnknown || r.SpanOnly || !r.HasDuration,
 	}
@@ -73,7 +73,8 @@ func (w *harWriter) Request(r *httpphases.Request) error {
 
 // Server writes a request that was served: its time as a whole, as no event tells its parts.
 func (w *harWriter) Server(q *httpphases.ServerRequest) error {
-	h := harHop{start: q.Start, end: q.Start + q.Duration, url: servedURL(q), method: q.Method, version: q.Version, status: q.Status, bytes: -1, partly: true}
+	end := q.Start + q.Duration
+	h := harHop{start: w.o.began(q.Start, end, q.Took), end: end, url: servedURL(q), method: q.Method, version: q.Version, status: q.Status, bytes: -1, partly: true}
 	w.entry(&h, func(o *object) {
 		o.str("_side", "server")
 		o.int("_request", int64(q.ID))
@@ -87,6 +88,9 @@ func (w *harWriter) Server(q *httpphases.ServerRequest) error {
 		}
 		if !q.HasDuration {
 			comment += "; its end is not in the trace"
+		}
+		if q.Took > 0 {
+			comment += "; " + tookText(q.Took)
 		}
 		if q.Outcome == httpphases.Failed {
 			comment += "; failed: an exception that nobody handled"
@@ -400,6 +404,9 @@ func harComment(r *httpphases.Request) string {
 	}
 	if m := r.Marks(); m != 0 {
 		l = append(l, "marked: "+m.String())
+	}
+	if r.Took > 0 {
+		l = append(l, tookText(r.Took))
 	}
 	if r.SpanOnly && len(r.Phases) == 0 {
 		l = append(l, "the trace tells no phases, and the time until the headers only")

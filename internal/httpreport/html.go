@@ -152,6 +152,9 @@ func (w *htmlWriter) Server(s *httpphases.ServerRequest) error {
 	if m := s.Marks(); m != 0 {
 		note = "marked: " + m.String()
 	}
+	if s.Took > 0 {
+		note += ". " + tookText(s.Took)
+	}
 	b = text.AppendJSON(b, note)
 	b = append(b, `,"",[],`...)
 	b = htmlWhy(b, s.Why)
@@ -168,6 +171,9 @@ func htmlNote(r *httpphases.Request) string {
 	var l []string
 	if m := r.Marks(); m != 0 {
 		l = append(l, "marked: "+m.String())
+	}
+	if r.Took > 0 {
+		l = append(l, tookText(r.Took))
 	}
 	for _, m := range r.Missing {
 		l = append(l, "lost: "+m)

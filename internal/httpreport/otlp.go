@@ -155,7 +155,7 @@ func (w *otlpWriter) Request(r *httpphases.Request) error {
 		}
 	}
 	h := harHop{
-		start: r.Start, end: knownEnd(r), url: r.URL(), version: r.Version, status: r.Status, method: r.Method,
+		start: w.o.began(r.Start, knownEnd(r), r.Took), end: knownEnd(r), url: r.URL(), version: r.Version, status: r.Status, method: r.Method,
 		conn: r.Connection, phases: r.Phases, bytes: r.RequestBytes,
 	}
 	if n := len(r.Redirects); n > 0 {
@@ -438,7 +438,7 @@ func (w *otlpWriter) Server(q *httpphases.ServerRequest) error {
 		id = hex.EncodeToString(h[:8])
 	}
 	name := strings.TrimSpace(cmp.Or(q.Method, "HTTP") + " " + q.Route)
-	s := w.begin(trace, id, q.ParentSpanID, name, kindServer, q.Start, q.Start+q.Duration)
+	s := w.begin(trace, id, q.ParentSpanID, name, kindServer, w.o.began(q.Start, q.Start+q.Duration, q.Took), q.Start+q.Duration)
 	a := &s.a
 	a.Text("http.request.method", cmp.Or(q.Method, "_OTHER"))
 	path, query, _ := strings.Cut(q.Target, "?")

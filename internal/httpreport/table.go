@@ -221,6 +221,9 @@ func (w *tableWriter) Request(r *httpphases.Request) error {
 	case r.Outcome == httpphases.Incomplete:
 		what.note += " ~ still open at the end of the trace"
 	}
+	if r.Took > 0 {
+		what.note += " ~ it took " + strings.TrimSpace(cell(r.Took)) + " in all"
+	}
 	w.line(strconv.Itoa(r.ID), startText(r.Start), status, total, r.Times(), r.Connection, marksText(r.Marks()), what)
 	for i, d := range list {
 		if i == maxHops-1 && more > 0 {

@@ -2,8 +2,10 @@ package httpreport
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/assert"
@@ -106,4 +108,32 @@ func TestTotalsWithoutWebSockets(t *testing.T) {
 	b.Reset()
 	require.NoError(t, newJSON(&b, &Options{}).Close(s))
 	assert.Contains(t, b.String(), `"upgraded":2,"p50_ms":5,`)
+}
+
+// TestTookInAll: how long a request took that began before the recording is in each format, and where that has
+// times of day it begins when it did.
+func TestTookInAll(t *testing.T) {
+	made := &httpphases.Request{ID: 1, Method: "GET", Scheme: "http", Host: "h", Port: 1, Target: "/a", Start: 5e6, StartUnknown: true, Took: 9e6, SpanOnly: true, RequestBytes: -1}
+	served := &httpphases.ServerRequest{ID: 2, Method: "GET", Target: "/a", Duration: 5e6, HasDuration: true, StartUnknown: true, Took: 9e6}
+	base := time.Unix(1, 0).UTC()
+	for name, c := range map[string]struct {
+		make func(io.Writer, *Options) Writer
+		want []string
+	}{
+		"otlp":  {newOTLP, []string{`"startTimeUnixNano":"996000000","endTimeUnixNano":"1005000000"`}},
+		"har":   {newHAR, []string{`"startedDateTime":"1970-01-01T00:00:00.996000Z","time":9,`, "it began before the recording, and took 9.000 ms in all"}},
+		"html":  {newHTML, []string{"it began before the recording, and took 9.000 ms in all"}},
+		"table": {newTable, []string{"~ it took 9.000 in all"}},
+	} {
+		var out strings.Builder
+		w := c.make(&out, &Options{Start: base})
+		require.NoError(t, w.Request(made))
+		require.NoError(t, w.Server(served))
+		require.NoError(t, w.Close(&Summary{}))
+		for _, want := range c.want {
+			assert.Equal(t, 2, strings.Count(out.String(), want), "%s: %s", name, out.String())
+		}
+	}
+	assert.Contains(t, string(AppendRequest(nil, made)), `"start_ms":5,"took_ms":9,`)
+	assert.Equal(t, int64(3), (&Options{}).began(3, 5, 9), "no time of day is known")
 }

@@ -2,6 +2,7 @@ package httpreport
 
 import (
 	"io"
+	"strings"
 	"time"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -185,6 +186,19 @@ func (s *Summary) AddServed(r *httpphases.ServerRequest) {
 	case r.Whole():
 		s.Served.Durations.Add(r.Duration)
 	}
+}
+
+// began returns when a request began that ended at end: what is told of one from before the recording begins at start.
+func (o *Options) began(start, end, took int64) int64 {
+	if took > 0 && !o.Start.IsZero() { // else it would be before the beginning of all time
+		return end - took
+	}
+	return start
+}
+
+// tookText says how long a request took that began before the recording.
+func tookText(took int64) string {
+	return "it began before the recording, and took " + strings.TrimSpace(cell(took)) + " ms in all"
 }
 
 // Lasted reports whether it is known how long r took.
