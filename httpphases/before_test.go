@@ -197,6 +197,34 @@ func TestBridgeBeforeHTTP(t *testing.T) {
 	}
 }
 
+// TestAnswersToOnesFromBefore: answers are counted of which nothing tells what was asked for. Where events were lost,
+// it may be that, and without ids they are linked to what was.
+func TestAnswersToOnesFromBefore(t *testing.T) {
+	answer := httpphases.Event{Time: 5e6, Kind: httpphases.ResponseHeadersStop, Status: 200, HasStatus: true}
+	own := answer // of HTTP/1.1, whose answers begin an activity
+	own.ID, own.Path, own.PathLen = id(1, 9), [24]uint32{1, 9}, 2
+	span := httpphases.Event{Time: 6e6, Kind: httpphases.SpanStop, Span: &httpphases.Span{
+		Name: "System.Net.Http.HttpRequestOut", ID: "aa", URL: "http://h:1/a", Status: 200, Took: 8e6,
+	}}
+	for name, c := range map[string]struct {
+		events []httpphases.Event
+		want   int64
+	}{
+		"two":                  {[]httpphases.Event{answer, own}, 2},
+		"the span tells":       {[]httpphases.Event{answer, span, answer}, 1},
+		"events are lost":      {[]httpphases.Event{{Kind: httpphases.EventsLost, Thread: 9}, answer}, 0},
+		"no ids":               {[]httpphases.Event{{Kind: httpphases.RequestStart, Text: "/b"}, answer, answer}, 0},
+		"its headers are sent": {[]httpphases.Event{{Kind: httpphases.RequestHeadersStop}}, 0},
+	} {
+		b := httpphases.NewBuilder(nil)
+		for i := range c.events {
+			b.Add(&c.events[i])
+		}
+		b.Finish(1e9)
+		assert.Equal(t, c.want, b.Stats().Unasked, name)
+	}
+}
+
 // TestPortOfConnection: where a request came in the start of its connection tells, until that is closed.
 func TestPortOfConnection(t *testing.T) {
 	span := &httpphases.Span{RequestID: "A:00000001", Path: "/a"}

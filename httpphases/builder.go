@@ -76,6 +76,7 @@ type Stats struct {
 	Connections int64
 	Versions    [int(RequestRedirect) + 1]bool // events of System.Net.Http that were seen
 	NoRequest   int64                          // events of requests whose start is not in the trace
+	Unasked     int64                          // answers to requests from before the trace that are no rows: their statuses are all that is told
 }
 
 // A process has everything that is keyed by ids of one process.
@@ -744,6 +745,9 @@ func (b *Builder) eventOwner(p *process, th *thread, e *Event, h *[25]uint64, n 
 		}
 	}
 	b.stats.NoRequest++
+	if r == nil && e.Kind == ResponseHeadersStop && !b.lossy && p.idless.n == 0 {
+		b.stats.Unasked++
+	}
 	return r
 }
 

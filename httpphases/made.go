@@ -252,7 +252,7 @@ func (b *Builder) spanStop(p *process, th *thread, e *Event, h *[25]uint64, n in
 	if at := &r.hop().at; at.host == "" && s.URL != "" {
 		*at = splitURL(s.URL, &place{})
 	}
-	r.ends(e)
+	b.spannedEnd(r, e)
 	if !p.answersOn(r) {
 		b.emit(p, r)
 		return
@@ -289,7 +289,7 @@ func (b *Builder) madeBefore(p *process, e *Event, h *[25]uint64, n int) {
 	r.hop0[0] = hop{start: r.start, toAt: never, at: to}
 	r.hops = r.hop0[:]
 	p.names(r, e)
-	r.ends(e)
+	b.spannedEnd(r, e)
 	b.emit(p, r)
 }
 
@@ -310,9 +310,12 @@ func (p *process) names(r *request, e *Event) {
 	}
 }
 
-// ends ends r, of which nothing but spans tells, with the stop of its span.
-func (r *request) ends(e *Event) {
+// spannedEnd ends r, of which nothing but spans tells, with the stop of its span.
+func (b *Builder) spannedEnd(r *request, e *Event) {
 	s := e.Span
+	if s.Status > 0 && b.stats.Unasked > 0 {
+		b.stats.Unasked-- // if System.Net.Http was on by then, it told of this answer just before
+	}
 	if s.ErrorType != "" {
 		r.errorType = s.ErrorType
 	}

@@ -128,6 +128,9 @@ func (h *HTTP) Do(ctx context.Context, c *Call) error {
 		lacks = append(lacks, x.Findings()...)
 	}
 	run.sum.Notes = notRecorded(run.sum.Notes, lacks, run.scan.Line(read.ProcessID, h.sides(), h.Explain))
+	if before := run.scan.Before(h.sides()); before != "" {
+		run.sum.Notes = append(run.sum.Notes, before)
+	}
 	if x := run.explain; x != nil && x.OnlyCPU() {
 		run.sum.Notes = append(run.sum.Notes, "samples were taken on CPUs only, so what threads did between them is unknown; "+recordsOffCPU())
 	}

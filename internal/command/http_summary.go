@@ -105,6 +105,9 @@ func (h *HTTP) summary(ctx context.Context, c *Call) error {
 		s.Server = nil
 	}
 	s.Notes = notRecorded(s.Notes, scan.Findings(&need, sides), scan.Line(read.ProcessID, sides, true))
+	if before := scan.Before(sides); before != "" {
+		s.Notes = append(s.Notes, before)
+	}
 	totals.end(c.Report, []*quantile.Numbers{&durations}, []*quantile.Numbers{&servedDurations})
 	if err := cmp.Or(aside.Err(), ids.Err()); err != nil {
 		return err

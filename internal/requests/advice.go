@@ -77,6 +77,22 @@ func (s *Scanner) Findings(n *Need, sides Sides) []Finding {
 	return f
 }
 
+// Before tells of requests that are no rows, as they began before the recording; empty if there are none.
+func (s *Scanner) Before(sides Sides) string {
+	n := s.builder.Stats().Unasked
+	if sides&Client == 0 || n == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s to requests that began before the recording, or while it was being turned on. They are not listed: System.Net.Http tells their statuses and nothing else.", answers(n))
+}
+
+func answers(n int64) string {
+	if n == 1 {
+		return "1 answer came"
+	}
+	return fmt.Sprintf("%d answers came", n)
+}
+
 // Findings tells what the recording lacks that would tell where time went: without it more of it
 // is unknown.
 func (r *Recorder) Findings() []Finding {
