@@ -71,6 +71,9 @@ func TestEndOfOneFromBefore(t *testing.T) {
 	other := httpphases.Event{Kind: httpphases.KestrelStop, Span: &httpphases.Span{RequestID: "B:00000001", Path: "/other"}}
 	begins := httpphases.Event{Kind: httpphases.ServerRequestStart, Text: "/other"}
 	threw := httpphases.Event{Kind: httpphases.ServerUnhandled}
+	told := func(id string) httpphases.Event {
+		return httpphases.Event{Kind: httpphases.ServerUnhandled, Span: &httpphases.Span{RequestID: id}}
+	}
 	hosting := httpphases.Event{Kind: httpphases.ServerRequestStop}
 	for name, c := range map[string]struct {
 		then   []httpphases.Event
@@ -88,6 +91,7 @@ func TestEndOfOneFromBefore(t *testing.T) {
 		"it is over":                 {[]httpphases.Event{hosting, line("http://h:1/slow"), threw}, 0, 0, false},
 		"the line is not the last":   {[]httpphases.Event{{Kind: httpphases.ServerLogged, Span: &httpphases.Span{Route: "/slow"}}}, 0, 0, false},
 		"another thread is no proof": {[]httpphases.Event{{Kind: httpphases.ServerUnhandled, Thread: 8}}, 0, 0, false},
+		"Kestrel's log, behind it":   {[]httpphases.Event{told("A:00000003")}, 0, 0, false},
 	} {
 		var rows []*httpphases.ServerRequest
 		b := httpphases.NewBuilder(&httpphases.Options{Server: func(s *httpphases.ServerRequest) { rows = append(rows, s) }})
@@ -103,6 +107,16 @@ func TestEndOfOneFromBefore(t *testing.T) {
 		assert.Equal(t, []any{"/slow", true, int64(1e6), c.status, c.took, c.failed, ""},
 			[]any{s.Target, s.StartUnknown, s.Duration, s.Status, s.Took, s.Outcome == httpphases.Failed, s.Route}, name)
 		assert.NotEqual(t, httpphases.Incomplete, s.Outcome, name)
+	}
+	for id, failed := range map[string]bool{"A:00000003": true, "A:00000005": false} { // in front of it
+		b := httpphases.NewBuilder(&httpphases.Options{Server: func(s *httpphases.ServerRequest) {
+			assert.Equal(t, failed, s.Outcome == httpphases.Failed, id)
+		}})
+		for _, e := range []httpphases.Event{told(id), stop} {
+			b.Add(&e)
+		}
+		b.Finish(1e9)
+		assert.EqualValues(t, 1, b.Stats().Servers)
 	}
 }
 

@@ -50,9 +50,9 @@ const (
 	HandshakeFailed
 	ServerRequestStart
 	ServerRequestStop
-	ServerUnhandled
-	KestrelClosed // a connection over which requests came; Text is its id
-	KestrelStart  // a request that is served; Span has Kestrel's id of it
+	ServerUnhandled // with a Span it is a line of Kestrel's log, which tells whose it is by Kestrel's id
+	KestrelClosed   // a connection over which requests came; Text is its id
+	KestrelStart    // a request that is served; Span has Kestrel's id of it
 	KestrelStop
 	ScopeStart // the scope that the log opens for a request that is served
 	ScopeStop

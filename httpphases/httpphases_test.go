@@ -249,6 +249,12 @@ func TestDecodeNamed(t *testing.T) {
 			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Hosting.Diagnostics"), int32s(2), utf16(""), utf16("{}"), utf16(`{"ElapsedMilliseconds":"1.5","StatusCode":"503","Scheme":"http","Host":"h:1","PathBase":"/b","Path":"/p"}`)),
 			httpphases.ServerLogged, httpphases.Span{URL: "http://h:1/b/p", Status: 503, Took: 15e5},
 		},
+		"Kestrel's log of what threw": {
+			httpphases.ProviderLogging, "FormattedMessage",
+			join(int32s(4, 1), utf16("Microsoft.AspNetCore.Server.Kestrel"), int32s(13), utf16("ApplicationError"),
+				utf16("Connection id \"0H\", Request id \"0H:00000003\": An unhandled exception was thrown by the application."), utf16("")),
+			httpphases.ServerUnhandled, httpphases.Span{RequestID: "0H:00000003"},
+		},
 		"route of 3.1": {
 			httpphases.ProviderLogging, "FormattedMessage",
 			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Routing.EndpointMiddleware"), int32s(0), utf16("ExecutingEndpoint"), utf16("Executing endpoint '/a/{n} HTTP: GET'")),

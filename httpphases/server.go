@@ -10,6 +10,10 @@ import (
 // thread, and end it so in the reverse order: that ties the ids that each of them uses to
 // the events of the others. Whoever was first to tell of a request also ends it.
 func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n int) {
+	if e.Kind == ServerUnhandled && e.Span != nil {
+		th.threwID = e.Span.RequestID // Kestrel's stop follows, if it was that of a request
+		return
+	}
 	if e.Kind.begins() || e.Kind == KestrelStop {
 		b.settleBefore(p, th)
 	}
@@ -118,7 +122,7 @@ func (b *Builder) servedBefore(p *process, th *thread, e *Event, h *[25]uint64, 
 	delete(p.serverOpen, s) // it has ended
 	s.Start, s.HasDuration, s.StartUnknown = min(0, e.Time), true, true
 	s.Duration = e.Time - s.Start
-	if threw {
+	if threw || th.threwID == e.Span.RequestID { // the latter is told of those, too, that began before Hosting's events were on
 		s.Outcome = Failed
 	}
 	for _, of := range []*Span{logged, e.Span} {

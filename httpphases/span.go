@@ -16,6 +16,7 @@ const (
 const (
 	loggerHosting    = "Microsoft.AspNetCore.Hosting.Diagnostics"
 	loggerHostingOld = "Microsoft.AspNetCore.Hosting.Internal.WebHost" // before ASP.NET Core 3.0
+	loggerKestrel    = "Microsoft.AspNetCore.Server.Kestrel"
 	loggerEndpoint   = "Microsoft.AspNetCore.Routing.EndpointMiddleware"
 )
 
@@ -413,6 +414,10 @@ func (d *Decoder) logging(e *Event, event string, c *cursor) {
 	case "FormattedMessage", "MessageJson":
 		c.take(8) // level, factory
 		logger := d.hosts.str(c)
+		if logger == loggerKestrel {
+			e.unhandled(c)
+			return
+		}
 		if logger != loggerHosting && logger != loggerHostingOld && logger != loggerEndpoint {
 			return
 		}
@@ -431,6 +436,21 @@ func (d *Decoder) logging(e *Event, event string, c *cursor) {
 			e.Kind = ServerLogged
 		}
 	}
+}
+
+// unhandled reads a line of Kestrel's, which may be that a request threw what nobody handled.
+func (e *Event) unhandled(c *cursor) {
+	c.take(4) // id
+	for len(c.b) > 0 {
+		text := c.str()
+		if before, ok := strings.CutSuffix(text, `": An unhandled exception was thrown by the application.`); ok {
+			if _, id, ok := strings.Cut(before, `, Request id "`); ok {
+				e.Kind, e.Span = ServerUnhandled, &Span{RequestID: id}
+				break
+			}
+		}
+	}
+	c.bad = false
 }
 
 // scope reads what the log's scope of a request tells.

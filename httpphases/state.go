@@ -442,6 +442,7 @@ type thread struct {
 	answered       *request // whose answer goes on behind its span, which was the last event here
 	logged         *Span    // a line of the log about a request whose end follows
 	threw          bool     // likewise, an exception that nobody handled
+	threwID        string   // the last request here of which the log of Kestrel said that it threw, by Kestrel's id
 	over           bool     // the end of a request has come that nobody knows: what is told next is of another one
 	// RequestFailed and RequestFailedDetailed of a request that nobody knows: what ends here next.
 	failed, detailed *Event
