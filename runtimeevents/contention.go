@@ -39,6 +39,9 @@ type Contentions struct {
 	open map[threadKey]*Contention
 	// StopsWithoutStart counts stops whose start the trace does not hold.
 	StopsWithoutStart int
+	// Early is the wait of the last of them: its Start is by its Duration, and may be before that of the trace;
+	// both are Unknown where the stop does not tell (before .NET 5). Only the thread is known besides.
+	Early Contention
 }
 
 // Wants reports whether the collector would use the stack of the event.
@@ -81,12 +84,6 @@ func (l *Contentions) start(ev *nettrace.Event, ns int64, stack uint32) (abandon
 }
 
 func (l *Contentions) stop(ev *nettrace.Event, ns int64) *Contention {
-	open := l.open[keyOf(ev)]
-	if open == nil {
-		l.StopsWithoutStart++
-		return nil
-	}
-	delete(l.open, keyOf(ev))
 	duration := Unknown
 	if ev.Version >= 1 {
 		c := ev.Cursor()
@@ -96,12 +93,27 @@ func (l *Contentions) stop(ev *nettrace.Event, ns int64) *Contention {
 			duration = int64(d)
 		}
 	}
+	open := l.open[keyOf(ev)]
+	if open == nil {
+		l.early(ev, ns, duration)
+		return nil
+	}
+	delete(l.open, keyOf(ev))
 	if open.over && (duration == Unknown || max(ns-open.Start-duration, open.Start+duration-ns) > max(clocksDiffer, duration/20)) {
-		l.StopsWithoutStart++
+		l.early(ev, ns, duration)
 		return open
 	}
 	open.Stop, open.Duration = ns, duration
 	return open
+}
+
+// early takes a stop without a start, of a wait of that duration.
+func (l *Contentions) early(ev *nettrace.Event, ns, duration int64) {
+	l.StopsWithoutStart++
+	l.Early = Contention{Process: ev.ProcessID, Thread: ev.ThreadID, Start: Unknown, Stop: ns, Duration: duration}
+	if duration != Unknown {
+		l.Early.Start = ns - duration
+	}
 }
 
 // clocksDiffer is how far, ns, the runtime's own measure of a wait may be from the time between its

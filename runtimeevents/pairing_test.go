@@ -85,6 +85,9 @@ func TestContentionsPairOnTheThread(t *testing.T) {
 	assert.Len(t, l.Open(), 1)
 	assert.Nil(t, l.Event(event(IDContentionStop, 1, 3, uint8(0), uint16(0), 1.0), 210, 0))
 	assert.Equal(t, 1, l.StopsWithoutStart)
+	assert.Equal(t, Contention{Process: 1, Thread: 3, Start: 209, Stop: 210, Duration: 1}, l.Early)
+	assert.Nil(t, l.Event(event(IDContentionStop, 0, 3, uint8(0), uint16(0)), 220, 0))
+	assert.Equal(t, Contention{Process: 1, Thread: 3, Start: Unknown, Stop: 220, Duration: Unknown}, l.Early, "before .NET 5")
 }
 
 func TestOldContentionTellsNeitherLockNorDuration(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/tracefix/tracefix/internal/interval"
 	"github.com/tracefix/tracefix/internal/report"
 	"github.com/tracefix/tracefix/internal/spool"
 	"github.com/tracefix/tracefix/internal/text"
@@ -31,7 +32,48 @@ type lockRecord struct {
 
 // A waitCount is how many waits a process had, and how many ends of contentions whose starts the
 // trace does not hold.
-type waitCount struct{ waits, early int }
+type waitCount struct {
+	waits, early  int
+	earlyUntold   int   // of early, those of which nothing tells how long they took
+	earlyTime     int64 // ns: how long the others took, before the trace too
+	earlyMax      int64 // ns: the longest of them
+	earlyRecorded int64 // ns: of earlyTime, what lies in the trace, and in the time that is wanted
+}
+
+// addEarly counts a contention whose start the trace does not hold.
+func (w *waitCount) addEarly(x *runtimeevents.Contention, in interval.Interval) {
+	w.early++
+	if x.Duration == runtimeevents.Unknown {
+		w.earlyUntold++
+		return
+	}
+	w.earlyTime += x.Duration
+	w.earlyMax = max(w.earlyMax, x.Duration)
+	w.earlyRecorded += in.Part(max(x.Start, 0), max(x.Stop, 0))
+}
+
+// told says how many contentions lack their start, and how long they took.
+func (w *waitCount) told() string {
+	s := count(w.early, "wait") + " of which the trace lacks the beginning"
+	switch {
+	case w.earlyUntold == w.early:
+		return s + ": for which lock and for how long is not told here."
+	case w.earlyUntold > 0:
+		s += fmt.Sprintf("; %s of them", thousands(w.early-w.earlyUntold))
+	case w.early > 1:
+		s += "; they"
+	default:
+		s += "; it"
+	}
+	s += " took " + duration(w.earlyTime)
+	if w.early-w.earlyUntold > 1 {
+		s += fmt.Sprintf(" in all, up to %s", duration(w.earlyMax))
+	}
+	if w.earlyRecorded < w.earlyTime {
+		s += fmt.Sprintf(", of which %s lies in this time", duration(w.earlyRecorded))
+	}
+	return s + ". For which lock is not told."
+}
 
 // newLocks returns an empty list of locks; what it has no memory for goes to aside.
 func newLocks(aside *spool.Spool) *locks {
@@ -126,6 +168,7 @@ type locksStats struct {
 	Stops   int     `json:"stops"`
 	NoStop  int     `json:"starts_without_stop"`
 	NoStart int     `json:"stops_without_start"`
+	Early   float64 `json:"stops_without_start_ms,omitempty"`
 	Total   float64 `json:"total_ms"`
 	Max     float64 `json:"max_ms"`
 	Mean    float64 `json:"mean_ms"`
@@ -150,10 +193,11 @@ func locksReport(l *locks, c *Context) *Report {
 		r.Rows.add(waits.Len(), func(i int) any { return waitRowOf(ptr(waits.At(i)), c) })
 		sums := l.sum(ended, abandoned, c)
 		s := locksStatsOf(pid, sums)
-		s.Waits, s.NoStart = l.countOf(pid).waits, l.countOf(pid).early
+		n := l.countOf(pid)
+		s.Waits, s.NoStart, s.Early = n.waits, n.early, text.Millis(n.earlyTime)
 		stats = append(stats, s)
 		sec := c.section(pid)
-		sec.Verdict = locksVerdict(&s, sums, c)
+		sec.Verdict = locksVerdict(&s, sums, l.countOf(pid), c)
 		sec.Tables = locksTables(ended, sums, c)
 		sec.Plots = func() []Plot { return locksPlots(ended, sums, c) }
 		r.Sections = append(r.Sections, sec)
@@ -316,10 +360,10 @@ func locksStatsOf(pid int, sums *lockSums) locksStats {
 	}
 }
 
-func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
+func locksVerdict(s *locksStats, sums *lockSums, counts *waitCount, c *Context) (v []string) {
 	var early []string
 	if s.NoStart > 0 {
-		early = []string{fmt.Sprintf("%s of which the trace lacks the beginning: for which lock and for how long is not told here.", count(s.NoStart, "wait"))}
+		early = []string{counts.told()}
 	}
 	if s.Starts == 0 {
 		if early != nil {
@@ -345,9 +389,13 @@ func locksVerdict(s *locksStats, sums *lockSums, c *Context) (v []string) {
 	}
 	total := nanos(s.Total)
 	judged := "That is little."
-	if total >= c.End/10 && c.End > 0 {
+	all := total + counts.earlyRecorded
+	switch {
+	case all >= c.End/10 && c.End > 0 && counts.earlyRecorded > 0:
+		judged = "With those that lack their beginning, on average " + digits(float64(all)/float64(c.End)) + " threads stood waiting."
+	case all >= c.End/10 && c.End > 0:
 		judged = "On average " + digits(float64(total)/float64(c.End)) + " threads stood waiting."
-	} else if hung != "" {
+	case hung != "":
 		judged = "Those with an end are little."
 	}
 	v = append(v, fmt.Sprintf("%s%s, %s in all while %s passed. %s", waited, count(s.Stops, "time"), duration(total), duration(c.End), judged))

@@ -251,7 +251,7 @@ func (c *locksCollector) take(ev *nettrace.Event, ns int64, stack uint32) {
 		c.contended(x, ns)
 	}
 	if c.contentions.StopsWithoutStart > early && c.in.Contains(ns) {
-		c.all.countOf(ev.ProcessID).early++
+		c.all.countOf(ev.ProcessID).addEarly(&c.contentions.Early, c.in)
 	}
 	if c.waits && runtimeevents.IsContention(ev) {
 		c.held[thread{ev.ProcessID, ev.ThreadID}] = &heldWaits{since: ns}
