@@ -98,7 +98,7 @@ type process struct {
 	serverOpen map[*server]struct{}
 	firsts     map[string]string // by connection of Kestrel's, until it is closed: the number of the first request that began
 	ports      map[string]int32  // likewise: the port of this side
-	run        run
+	unnamed    unnamed
 	spans      map[string]*request // client spans in flight, by the activity's id
 	spanIDs    map[string]int      // client spans seen, likewise
 	origins    map[origin]struct{} // no proxies, though requests of other places are sent to them

@@ -172,7 +172,7 @@ func (b *Builder) newServer(p *process, th *thread, e *Event, h *[25]uint64, n i
 	}
 	p.serverOpen[s] = struct{}{}
 	if s.hash == 0 {
-		p.run.begins(th, s)
+		p.unnamed.begins(th, s)
 	}
 	th.serving, th.stopping = s, false
 	return s
@@ -263,7 +263,7 @@ func (b *Builder) ending(p *process, th *thread, e *Event, h *[25]uint64, n int)
 	if e.ID != ([16]byte{}) || e.Kind != ServerRequestStop {
 		return nil
 	}
-	s := p.run.choose(th, e)
+	s := p.unnamed.choose(th, e)
 	if s != nil {
 		s.Guessed++
 		b.stats.Unnamed++
@@ -422,7 +422,7 @@ func (b *Builder) emitServer(p *process, s *server) {
 	s.open = false
 	delete(p.serverOpen, s)
 	if s.hash == 0 {
-		p.run.ends(s)
+		p.unnamed.ends(s)
 	}
 	if s.next != nil {
 		s.next.prev = s.prev

@@ -1,12 +1,15 @@
 package httpphases
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
-// A run holds the requests of a process whose start Hosting told without an activity id, and what is
+// unnamed holds the requests of a process whose start Hosting told without an activity id, and what is
 // known of how long such requests take. A stop without an id may be of any that is open: each ends at a
 // rate that is known of its route, by how long it has been open, and the stop is of the one with the highest
 // rate. What is open for longer than others of its route ends soon, so that a wrong choice is made up for.
-type run struct {
+type unnamed struct {
 	open    []*server // in order of start; some have ended
 	ended   int       // how many of these
 	threads map[uint64]struct{}
@@ -23,9 +26,10 @@ type pace struct {
 	stayed, left float64
 }
 
-// Bounds of what a run keeps.
+// Bounds of what unnamed keeps.
 const (
 	maxPaces   = 4096
+	maxRoute   = 200 // bytes of its name
 	maxThreads = 1024
 	maxOpen    = 64 // that a stop may be of, those that have been open for longest
 )
@@ -68,9 +72,10 @@ func rate(took int64, mean, sigma float64) float64 {
 }
 
 // of returns the pace of a request's route, that of all beyond some thousand routes.
-func (r *run) of(s *server) *pace {
+func (r *unnamed) of(s *server) *pace {
 	if s.pace == nil { // its target is told behind its start
 		key := s.Method + " " + Route(s.Target)
+		key = strings.Clone(key[:min(len(key), maxRoute)])
 		s.pace = r.routes[key]
 		if s.pace == nil && len(r.routes) >= maxPaces {
 			s.pace = &r.all
@@ -84,7 +89,7 @@ func (r *run) of(s *server) *pace {
 }
 
 // begins takes a request that begins on a thread.
-func (r *run) begins(th *thread, s *server) {
+func (r *unnamed) begins(th *thread, s *server) {
 	if r.routes == nil {
 		r.routes, r.threads = map[string]*pace{}, map[uint64]struct{}{}
 	}
@@ -101,7 +106,7 @@ func (r *run) begins(th *thread, s *server) {
 }
 
 // ends takes a request that has ended, however that was told.
-func (r *run) ends(s *server) {
+func (r *unnamed) ends(s *server) {
 	if r.ended++; r.ended > len(r.open)/2 {
 		kept := r.open[:0]
 		for _, x := range r.open {
@@ -115,7 +120,7 @@ func (r *run) ends(s *server) {
 }
 
 // choose returns the request that a stop without an id ends, nil if none is open.
-func (r *run) choose(th *thread, e *Event) *server {
+func (r *unnamed) choose(th *thread, e *Event) *server {
 	fresh := th.serving
 	if fresh != nil && (!fresh.open || fresh.hash != 0 || fresh.thread != e.Thread || fresh.left) {
 		fresh = nil
@@ -170,7 +175,7 @@ type candidate struct {
 
 // weight is the rate at which a request ends on the thread: it may go on on any of them if it left the
 // one that it began on, and on that one alone, the only thing it does, if it did not.
-func (r *run) weight(s *server, now int64, threw, left bool, alone float64) float64 {
+func (r *unnamed) weight(s *server, now int64, threw, left bool, alone float64) float64 {
 	p := r.of(s)
 	mean, sigma := p.spread(&r.all)
 	w := rate(now-s.Start, mean, sigma)
