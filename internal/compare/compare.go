@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -454,8 +455,8 @@ func memory(a, b *Trace) (list []Named, few []string) {
 				byProcess[g.process] = append(byProcess[g.process], Value{float64(g.survived), 1})
 			}
 		}
-		for _, values := range byProcess {
-			if len(values) >= minValues {
+		for _, process := range slices.Sorted(maps.Keys(byProcess)) { // sums differ by their order
+			if values := byProcess[process]; len(values) >= minValues {
 				p := meanOfValues(values)
 				m.value, m.sigma, m.n = m.value+p.value, math.Hypot(m.sigma, p.sigma), m.n+p.n
 			}
