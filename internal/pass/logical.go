@@ -88,6 +88,11 @@ func rewrite(p *profile.Profile) {
 			w.awaits[task] = await{by: by, frame: c.frame}
 		}
 	}
+	for _, j := range w.joins {
+		if in := w.created[j.task].in; w.created[j.by].unwraps && in != 0 && in != j.by {
+			w.joins = append(w.joins, join{in, j.by}) // what returned it ran in the one that is unwrapped
+		}
+	}
 	for _, all := range []bool{false, true} { // one that is awaited itself comes first
 		for i := len(w.joins) - 1; i >= 0; i-- { // inner ones stand behind
 			j := w.joins[i]
@@ -147,6 +152,8 @@ type await struct {
 	frame profile.FrameID
 	// Of a task in itself: it was seen to begin; to end; and somebody was told that it ended.
 	seen, over, told bool
+	unwraps          bool   // it stands for one that another one returns
+	in               uint32 // the task whose code made it before anything in that was left
 }
 
 const (
@@ -269,6 +276,10 @@ func (w *rewriter) learn(s *profile.Sample, at *atTask, cut bool) {
 		c.by, c.frame, c.seen = at.Awaiter(m.Task), w.unknown, true
 		if b := w.innermostBody(s.Stack); b != 0 {
 			c.frame = w.tab.Frame(b)
+		}
+		c.unwraps = m.Other == profile.TaskUnwrap
+		if node, task := at.Innermost(); task != 0 && w.tab.Depth(w.innermostResumed(s.Stack)) < w.tab.Depth(node) {
+			c.in = task
 		}
 		w.created[m.Task] = c
 		w.learnStarter(s, at, cut)

@@ -280,6 +280,40 @@ func TestRewriteRun(t *testing.T) {
 	}
 }
 
+// Task.Factory.StartNew(...).Unwrap() makes them by two calls: what it returned and what stands for that in
+// the end tell that they belong together.
+func TestRewriteUnwrap(t *testing.T) {
+	for _, resumed := range []bool{false, true} {
+		r := record()
+		a, b := r.thread(), r.thread()
+		outer := []string{"App!App.Main()", "App!App.T.Outer()", start, move("Outer")}
+		r.event(a, profile.TaskCreated, 2, profile.TaskUnwrap, append(slices.Clip(outer), "App!App.Extensions()", runTask)...)
+		r.event(a, profile.TaskCreated, 3, 0, append(slices.Clip(outer), onAwait)...)
+		r.event(a, profile.TaskAwaited, 2, 3, append(slices.Clip(outer), onAwait)...)
+		run := []string{dispatcher, execute}
+		r.event(b, profile.TaskBegins, 1, 2, run...)
+		lambda := append(slices.Clip(run), invoke, "App!App.Lambda()")
+		r.sample(b, lambda...)
+		if resumed {
+			lambda = append(lambda, box("Other"), move("Other")) // what goes on there returns nothing to the task
+		}
+		r.event(b, profile.TaskCreated, 4, 0, append(lambda, start, move("Inner"), onAwait)...)
+		r.event(b, profile.TaskEnds, 0, 2, run...)
+		body := []string{dispatcher, box("Inner"), move("Inner")}
+		r.event(b, profile.TaskBegins, 4, 2, body[:2]...)
+		r.event(b, profile.TaskBegins, 4, 0, append(slices.Clip(body), continuing)...)
+		r.event(b, profile.TaskJoins, 2, 0, append(slices.Clip(body), continuing)...)
+		r.event(b, profile.TaskEnds, 0, 0, append(slices.Clip(body), continuing)...)
+		r.event(b, profile.TaskEnds, 0, 2, body[:2]...)
+		LogicalStacks(r.p)
+		want := []string{profile.CallerUnknown, move("Outer"), "App!App.Lambda()"}
+		if resumed {
+			want = []string{dispatcher, execute, invoke, "App!App.Lambda()"}
+		}
+		assert.Equal(t, [][]string{want}, r.stacks(b))
+	}
+}
+
 // An async iterator is awaited by what its values resume; its first method is one of its state machine.
 func TestRewriteIterator(t *testing.T) {
 	for _, resumes := range []bool{true, false} {
