@@ -59,7 +59,8 @@ func LogicalStacks(p *profile.Profile) {
 func rewrite(p *profile.Profile) {
 	w := &rewriter{
 		tab: p.Table, roles: make([]asyncRole, p.Table.Methods()),
-		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, starters: map[uint32]starter{}, created: map[uint32]await{}, moves: map[uint32]uint32{}, iterators: map[profile.MethodID]bool{},
+		awaits: map[uint32]await{}, waiting: map[uint32]wait{}, starters: map[uint32]starter{}, created: map[uint32]await{}, moves: map[uint32]uint32{},
+		iterators: map[profile.MethodID]bool{}, workers: map[uint32]profile.MethodID{}, above: map[profile.MethodID]profile.StackID{},
 		callers: map[profile.MethodID]caller{}, resumed: map[profile.MethodID]bool{},
 		prefixes: map[uint32]profile.StackID{}, memo: map[memoKey]profile.StackID{},
 	}
@@ -69,6 +70,7 @@ func rewrite(p *profile.Profile) {
 	w.unknown, w.started = synthetic(profile.CallerUnknown), synthetic(profile.Started)
 	w.bridge = p.Table.AddBridge()
 	w.findIterators()
+	w.findLoops()
 	threads := threadsOf(p)
 	visitTasks(p, func(t *profile.Thread, i int, s *profile.Sample, at *atTask) {
 		if i == 0 {
@@ -102,6 +104,7 @@ func rewrite(p *profile.Profile) {
 		}
 	}
 	w.learnCallers(p)
+	w.joinWorkers()
 	threads = threadsOf(p)
 	visitTasks(p, func(t *profile.Thread, i int, s *profile.Sample, at *atTask) {
 		th := threads[t]
@@ -210,7 +213,10 @@ type rewriter struct {
 	joins     []join                    // as they were told
 	moves     map[uint32]uint32         // by the task of an async iterator: the one that its values resumed
 	iterators map[profile.MethodID]bool // bodies of async iterators, whose tasks nobody awaits
-	last      uint32                    // the task that was created last on the thread, from lastAt
+	loops     loops
+	workers   map[uint32]profile.MethodID          // by the task of a worker of such a loop: what it runs for each element
+	above     map[profile.MethodID]profile.StackID // by that: those who await the loops
+	last      uint32                               // the task that was created last on the thread, from lastAt
 	lastAt    profile.StackID
 	callers   map[profile.MethodID]caller
 	resumed   map[profile.MethodID]bool  // methods of runtime async that were left
@@ -298,6 +304,7 @@ func (w *rewriter) learn(s *profile.Sample, at *atTask, cut bool) {
 		c.told = true
 		w.created[m.Task] = c
 		w.learnJoin(at)
+		w.learnLoop(s, at)
 	case profile.TaskJoins:
 		w.learnJoin(at)
 	case profile.TaskCompleted:
@@ -313,6 +320,7 @@ func (w *rewriter) learn(s *profile.Sample, at *atTask, cut bool) {
 			w.waiting[m.Task] = wait{stack, node, task, cut}
 		} else if b := w.innermostBody(s.Stack); b != 0 {
 			w.awaits[m.Task] = await{by: m.Other, frame: w.tab.Frame(b)}
+			w.learnWorker(m, w.tab.Frame(b))
 		}
 	}
 }
@@ -538,6 +546,9 @@ func (w *rewriter) join(s, node profile.StackID, task uint32, cut bool) profile.
 	var id profile.StackID
 	resumed := node != 0 && (w.roleAt(node)&body != 0 || w.isResumed(node))
 	switch {
+	case node == 0 && w.worker(s) != 0:
+		b := w.worker(s)
+		id = w.push(w.above[w.calledBy(s, b)], s, w.tab.Parent(b), false)
 	case node == 0, !resumed && !w.awaited(task) && !w.isStarted(task):
 		id = w.whole(s, cut) // nobody is known to wait for it: it is shown as it runs
 	case resumed:
@@ -657,6 +668,9 @@ func (w *rewriter) outermost(task uint32, m profile.MethodID) profile.StackID {
 		w.depth++
 		defer func() { w.depth-- }()
 		return w.join(waiting.stack, waiting.node, waiting.task, waiting.cut)
+	}
+	if m, ok := w.workers[task]; ok {
+		return w.aboveLoop(m)
 	}
 	if c := w.starters[task]; w.isStarted(task) && w.depth < maxAwaiters {
 		w.prefixes[task] = w.tab.Push(0, w.unknown) // should it start itself

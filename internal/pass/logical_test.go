@@ -306,12 +306,89 @@ func TestRewriteUnwrap(t *testing.T) {
 		r.event(b, profile.TaskEnds, 0, 0, append(slices.Clip(body), continuing)...)
 		r.event(b, profile.TaskEnds, 0, 2, body[:2]...)
 		LogicalStacks(r.p)
-		want := []string{profile.CallerUnknown, move("Outer"), "App!App.Lambda()"}
+		want := []string{"App!App.Main()", profile.Started, move("Outer"), "App!App.Lambda()"}
 		if resumed {
 			want = []string{dispatcher, execute, invoke, "App!App.Lambda()"}
 		}
 		assert.Equal(t, [][]string{want}, r.stacks(b))
 	}
+}
+
+// The workers of a parallel loop are awaited by what awaits the loop, though the last one alone sets its task:
+// before and after they were left, and in a loop inside another one.
+func TestRewriteParallelLoop(t *testing.T) {
+	const (
+		parallel = "System.Threading.Tasks.Parallel!System.Threading.Tasks.Parallel+"
+		loop     = parallel + "<>c__53`1+<<ForEachAsync>b__53_0>d[System.Int32].MoveNext()"
+		execute  = parallel + "ForEachAsyncState`1[System.Int32].System.Threading.IThreadPoolWorkItem.Execute()"
+		complete = parallel + "ForEachAsyncState`1[System.Int32].Complete()"
+	)
+	loopBox := box("Loop")
+	worker := func(r *recorder, th *profile.Thread, task, element uint32, method string) {
+		first := []string{dispatcher, execute, start, loop}
+		r.sample(th, append(slices.Clip(first), "App!App.T."+method+"()", start, move(method), "App!App.Work()")...)
+		r.event(th, profile.TaskCreated, element, 0, append(slices.Clip(first), "App!App.T."+method+"()", start, move(method), onAwait)...)
+		r.event(th, profile.TaskCreated, task, 0, append(slices.Clip(first), onAwait)...)
+		r.event(th, profile.TaskAwaited, element, task, append(slices.Clip(first), onAwait)...)
+	}
+	end := func(r *recorder, th *profile.Thread, task, element, sets uint32, method string) {
+		body := []string{dispatcher, box(method), move(method)}
+		r.event(th, profile.TaskBegins, element, 2, body[:2]...)
+		r.sample(th, append(slices.Clip(body), "App!App.Work()")...)
+		r.event(th, profile.TaskBegins, element, 0, append(slices.Clip(body), continuing)...)
+		body = append(body, continuing, loopBox)
+		r.event(th, profile.TaskBegins, task, 2, body...)
+		body = append(body, loop)
+		if sets != 0 {
+			r.event(th, profile.TaskBegins, sets, 0, append(slices.Clip(body), complete, continuing)...)
+			r.event(th, profile.TaskEnds, 0, 0, append(slices.Clip(body), complete, continuing)...)
+		}
+		r.event(th, profile.TaskCompleted, task, 0, body...)
+		r.event(th, profile.TaskEnds, 0, 2, body[:len(body)-1]...)
+		r.event(th, profile.TaskEnds, 0, 0, body[:len(body)-3]...)
+		r.event(th, profile.TaskEnds, 0, 2, body[:2]...)
+	}
+	wants := func(r *recorder, th *profile.Thread, task, by uint32, stack ...string) {
+		r.event(th, profile.TaskCreated, by, 0, append(slices.Clip(stack), onAwait)...)
+		r.event(th, profile.TaskAwaited, task, by, append(slices.Clip(stack), onAwait)...)
+	}
+	r := record()
+	a, b := r.thread(), r.thread()
+	outer := []string{"App!App.Main()", "App!App.T.Outer()", start, move("Outer")}
+	r.event(a, profile.TaskAwaited, 2, 0, "App!App.Main()", waitFor)
+	wants(r, a, 1, 2, outer...)
+	worker(r, b, 5, 7, "Each")
+	worker(r, b, 6, 8, "Each")
+	wants(r, a, 20, 8, dispatcher, box("Each"), move("Each"))
+	worker(r, b, 15, 17, "Inside")
+	worker(r, b, 16, 18, "Inside")
+	end(r, b, 15, 17, 0, "Inside")
+	end(r, b, 16, 18, 20, "Inside")
+	end(r, b, 5, 7, 0, "Each")
+	end(r, b, 6, 8, 1, "Each")
+	LogicalStacks(r.p)
+	each := []string{"App!App.Main()", move("Outer"), loop, move("Each"), "App!App.Work()"}
+	inside := []string{"App!App.Main()", move("Outer"), loop, move("Each"), loop, move("Inside"), "App!App.Work()"}
+	assert.Equal(t, [][]string{each, each, inside, inside, inside, inside, each, each}, r.stacks(b))
+
+	// Of loops in two places that run the same for each element only what they have in common is said.
+	r = record()
+	a, b = r.thread(), r.thread()
+	for i, by := range []string{"Outer", "Other"} {
+		n := uint32(i) * 100
+		r.event(a, profile.TaskAwaited, n+2, 0, "App!App.Main()", waitFor)
+		wants(r, a, n+3, n+2, "App!App.Main()", "App!App.T."+by+"()", start, move(by))
+		wants(r, a, n+1, n+3, "App!App.Main()", "App!App.T."+by+"()", start, move(by), "App!App.T.Both()", start, move("Both"))
+		worker(r, b, n+5, n+7, "Each")
+		worker(r, b, n+6, n+8, "Each")
+		end(r, b, n+5, n+7, 0, "Each")
+		end(r, b, n+6, n+8, n+1, "Each")
+	}
+	LogicalStacks(r.p)
+	got := r.stacks(b)
+	both := []string{profile.CallerUnknown, move("Both"), loop, move("Each"), "App!App.Work()"}
+	assert.Equal(t, [][]string{both, both, both}, got[:3])
+	assert.Equal(t, []string{"App!App.Main()", move("Outer"), move("Both"), loop, move("Each"), "App!App.Work()"}, got[3], "the worker that ended the loop")
 }
 
 // An async iterator is awaited by what its values resume; its first method is one of its state machine.
