@@ -31,6 +31,7 @@ func TestServedSinceBeforeTheRecording(t *testing.T) {
 		"one began since":        {[]httpphases.Event{start("A:00000005"), stop("A:00000003"), stop("A:00000005")}, []string{"A:00000003"}},
 		"one began before it":    {[]httpphases.Event{start("A:00000001"), stop("A:00000003")}, nil},
 		"events are lost":        {[]httpphases.Event{{Kind: httpphases.EventsLost, Thread: 9}, stop("A:00000003")}, nil},
+		"they are later":         {[]httpphases.Event{stop("A:00000003"), {Kind: httpphases.EventsLost, Thread: 9, Length: 15e5}}, []string{"A:00000003"}},
 		"before .NET 5":          {[]httpphases.Event{{Kind: httpphases.KestrelStop, Span: &httpphases.Span{RequestID: "A:00000003"}}}, nil},
 		"who handles it threw":   {[]httpphases.Event{{Kind: httpphases.ServerUnhandled, Thread: 4}, stop("A:00000003")}, []string{"A:00000003"}},
 		"the connection is gone": {[]httpphases.Event{start("A:00000001"), stop("A:00000001"), {Kind: httpphases.KestrelClosed, Text: "A"}, stop("B:00000001")}, []string{"B:00000001"}},

@@ -48,6 +48,7 @@ type Builder struct {
 	stats  Stats
 	now    int64
 	lossy  bool  // events are known to be lost
+	holed  bool  // they are from what is missing of a request
 	gaps   []gap // the last maxGaps stretches of lost events, a ring
 	gapAt  int
 
@@ -198,6 +199,11 @@ func (b *Builder) Lost(process uint32, tid uint64, after, before int64) {
 // A gap is a stretch of time in which some thread lost events.
 type gap struct{ from, to int64 }
 
+// lossyBy reports whether events may be lost before a time.
+func (b *Builder) lossyBy(t int64) bool {
+	return b.holed || len(b.gaps) == maxGaps || b.doubt(math.MinInt64, t)
+}
+
 // doubt reports whether events between two times may be lost.
 func (b *Builder) doubt(from, to int64) bool {
 	for _, g := range b.gaps {
@@ -232,7 +238,7 @@ func (b *Builder) Finish(end int64) {
 	for _, r := range open {
 		if !r.stopped && r.lostEnd(b.now) {
 			r.miss("the stop")
-			b.lossy = true
+			b.lossy, b.holed = true, true
 		}
 	}
 	for _, r := range open {
@@ -745,7 +751,7 @@ func (b *Builder) eventOwner(p *process, th *thread, e *Event, h *[25]uint64, n 
 		}
 	}
 	b.stats.NoRequest++
-	if r == nil && e.Kind == ResponseHeadersStop && !b.lossy && p.idless.n == 0 {
+	if r == nil && e.Kind == ResponseHeadersStop && !b.lossyBy(e.Time) && p.idless.n == 0 {
 		b.stats.Unasked++
 	}
 	return r
@@ -1256,7 +1262,7 @@ func (b *Builder) emit(p *process, r *request) {
 	if !r.open {
 		return
 	}
-	if r.bridged && b.lossy && r.took == 0 && slices.Contains(b.stats.Versions[:], true) {
+	if r.bridged && r.took == 0 && b.lossyBy(b.now) && slices.Contains(b.stats.Versions[:], true) {
 		// System.Net.Http tells of requests: of this one the event was lost. Where none is, it began when the
 		// session had the bridge only, as providers are turned on one after the other.
 		r.headless = true
@@ -1286,7 +1292,8 @@ func (b *Builder) emit(p *process, r *request) {
 		// What is missing here can be missing elsewhere. (The beginning of a trace
 		// cuts requests without anything being lost, and without ids another
 		// request may have it.)
-		b.lossy = b.lossy || !r.headless && !r.idless
+		holed := !r.headless && !r.idless
+		b.lossy, b.holed = b.lossy || holed, b.holed || holed
 	}
 	// What remains is there for late events of its attempts.
 	for _, h := range r.hops {

@@ -267,7 +267,7 @@ func (b *Builder) spanStop(p *process, th *thread, e *Event, h *[25]uint64, n in
 func (b *Builder) madeBefore(p *process, e *Event, h *[25]uint64, n int) {
 	s := e.Span
 	start := e.Time - s.Took
-	if _, seen := p.spanIDs[spanKey(e)]; seen || b.lossy || s.ID == "" || s.Took <= 0 || s.URL == "" || start >= p.spansFrom {
+	if _, seen := p.spanIDs[spanKey(e)]; seen || b.lossyBy(e.Time) || s.ID == "" || s.Took <= 0 || s.URL == "" || start >= p.spansFrom {
 		return
 	}
 	to := splitURL(s.URL, &place{})

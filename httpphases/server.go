@@ -110,7 +110,7 @@ func (p *process) begins(id string) {
 func (b *Builder) beganBefore(p *process, of *Span) bool {
 	connection, number, numbered := strings.Cut(of.RequestID, ":")
 	first, began := p.firsts[connection]
-	return numbered && of.Path != "" && !b.lossy && (began && number < first || !began && len(p.firsts) < maxFirsts)
+	return numbered && of.Path != "" && !b.lossyBy(b.now) && (began && number < first || !began && len(p.firsts) < maxFirsts)
 }
 
 // servedBefore makes the request that was open when the recording began and whose end Kestrel tells in e. How it

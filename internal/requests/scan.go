@@ -42,13 +42,15 @@ type Scanner struct {
 	batch   []httpphases.Event // decoded and not passed on yet
 	work    chan []httpphases.Event
 	free    chan []httpphases.Event
-	done    chan struct{} // closed when the builder has everything
-	failed  *relay.Panic  // what the builder, or who takes requests, panicked with; known when done is closed
-	exited  bool          // likewise: that ended its goroutine
-	ended   *endedLine    // to who takes requests
-	losses  int           // that were passed on
-	latest  int64         // of all events but those of the rundown, in ticks
-	end     int64         // likewise in ns, when all is read
+	done    chan struct{}      // closed when the builder has everything
+	failed  *relay.Panic       // what the builder, or who takes requests, panicked with; known when done is closed
+	exited  bool               // likewise: that ended its goroutine
+	ended   *endedLine         // to who takes requests
+	losses  int                // that were passed on, or are held
+	rundown int64              // when the rundown began, if nothing of requests came since, in ticks; else 0
+	held    []httpphases.Event // losses since then
+	latest  int64              // of all events but those of the rundown, in ticks
+	end     int64              // likewise in ns, when all is read
 	seen    session
 	origin  input.Origin
 }
@@ -167,15 +169,8 @@ func beforeNet5(m *nettrace.Metadata) bool {
 // Event takes the next event of the reader.
 func (s *Scanner) Event(ev *nettrace.Event) {
 	if n := len(ev.Losses()); n > s.losses {
-		for _, l := range ev.Losses()[s.losses:] {
-			pid := l.ProcessID
-			if pid == 0 {
-				pid = s.reader.Header().ProcessID
-			}
-			s.add(httpphases.Event{
-				Kind: httpphases.EventsLost, Process: uint32(pid), Thread: l.CaptureThreadID,
-				Length: s.reader.Nanos(l.After), Time: s.reader.Nanos(l.Before),
-			})
+		for i := range ev.Losses()[s.losses:] {
+			s.lost(&ev.Losses()[s.losses+i])
 		}
 		s.losses = n
 	}
@@ -183,6 +178,8 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 	// The rundown is written when the session is over.
 	if ev.Metadata.Source != nettrace.SourceRundown {
 		s.latest = max(s.latest, ev.Time)
+	} else if s.rundown == 0 {
+		s.rundown = ev.Time
 	}
 	n := len(s.batch)
 	s.batch = s.batch[:n+1]
@@ -190,7 +187,33 @@ func (s *Scanner) Event(ev *nettrace.Event) {
 		s.batch = s.batch[:n]
 		return
 	}
+	s.ofRequests()
+}
+
+// lost takes a loss. What is lost of the rundown, for which a small buffer often has no room, is names, and
+// nothing of requests.
+func (s *Scanner) lost(l *nettrace.Loss) {
+	pid := l.ProcessID
+	if pid == 0 {
+		pid = s.reader.Header().ProcessID
+	}
+	e := httpphases.Event{
+		Kind: httpphases.EventsLost, Process: uint32(pid), Thread: l.CaptureThreadID,
+		Length: s.reader.Nanos(l.After), Time: s.reader.Nanos(l.Before),
+	}
+	if s.rundown > 0 && l.After >= s.rundown {
+		s.held = append(s.held, e)
+		return
+	}
+	s.add(e)
+}
+
+// ofRequests passes on an event that was decoded: a rundown before it was not the end.
+func (s *Scanner) ofRequests() {
 	s.full()
+	for s.rundown = 0; len(s.held) > 0; s.held = s.held[1:] {
+		s.add(s.held[0])
+	}
 }
 
 func (s *Scanner) add(e httpphases.Event) {
