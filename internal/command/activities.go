@@ -165,12 +165,23 @@ func (a *Activities) tell(ctx context.Context, c *Call, rows *activity.Rows, rea
 		"to record them: "+line.For(read.Version))
 }
 
+// lasted returns how long an activity took, ns: a span tells it that began before the recording and ended in it.
+func lasted(r *activity.Row) (d int64, ok bool) {
+	if r.HasStop && !r.HasStart && r.Span != nil {
+		return r.Span.Duration, r.Span.Duration > 0
+	}
+	if d, ok = r.Duration(); !ok {
+		return 0, false
+	}
+	return d, true
+}
+
 // others tells of all activities what --slow and --status ask for.
 func (a *Activities) others(rows *activity.Rows) (what string) {
 	longest := int64(0)
 	var states []string
 	for _, r := range rows.All() {
-		d, _ := r.Duration()
+		d, _ := lasted(r)
 		longest = max(longest, d)
 		if s := r.Status.String(); !slices.Contains(states, s) {
 			states = append(states, s)
@@ -212,7 +223,7 @@ func (a *Activities) filter(ctx context.Context, c *Call, rows *activity.Rows, l
 		return nil, err
 	}
 	return func(i int, r *activity.Row) bool {
-		d, ok := r.Duration()
+		d, ok := lasted(r)
 		end := last
 		if r.HasStop {
 			end = r.Stop

@@ -332,6 +332,8 @@ func line(w *bufio.Writer, t *activity.Rows, i int, r *activity.Row, level int, 
 		b.WriteString("  " + "//" + p.String())
 	}
 	switch {
+	case r.Status == activity.OrphanStop && r.Span != nil && r.Span.Duration > 0:
+		fmt.Fprintf(b, "  [%s: took %.3f in all]", r.Status, text.Millis(r.Span.Duration))
 	case r.Status != activity.OK:
 		b.WriteString("  [" + r.Status.String() + "]")
 	case r.By == activity.ByThread:

@@ -124,6 +124,16 @@ func TestDatabaseCommands(t *testing.T) {
 	assert.Equal(t, 2, strings.Count(lines.String(), `"display_name":"SELECT 1 FROM a","span_duration_ms":1`), lines.String())
 }
 
+// TestSpanFromBefore: how long a span took that began before the recording its stop tells.
+func TestSpanFromBefore(t *testing.T) {
+	b := activity.NewBuilder(nil)
+	b.Add(&activity.Event{Time: 5e6, Thread: 1, Process: 7, Provider: activity.BridgeProvider, Name: "ActivityStop", Opcode: activity.Stop,
+		Span: &activity.Span{Source: "S", Name: "a", TraceID: "5f", SpanID: "a", Duration: 9e6}})
+	var out bytes.Buffer
+	require.NoError(t, ActivitiesTree(&out, b.FinishRows(), nil, nil, 0, nil, 0))
+	assert.Contains(t, out.String(), "       5.000              S/a  [orphan-stop: took 9.000 in all]\n")
+}
+
 // Display names may all be different: those of the first 1000 are told apart.
 func TestManyDisplayNames(t *testing.T) {
 	b := activity.NewBuilder(nil)
