@@ -394,6 +394,9 @@ const much = 10
 // mixes compares how many of the requests are of each route.
 func mixes(a, b *costs) (list []Named) {
 	na, nb := a.trace.Requests.Len(), b.trace.Requests.Len()
+	if a.trace.Requests.named() != b.trace.Requests.named() {
+		return nil
+	}
 	routes := union(a.count, b.count)
 	for _, name := range routes {
 		n := Named{Name: name, Figure: Share(a.count[name], na, b.count[name], nb, Critical(len(routes))), Count: [2]int{na, nb}}

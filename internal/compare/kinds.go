@@ -200,7 +200,10 @@ func (t *Trace) records(k *kind) bool {
 
 // without says what the trace does that did not record a kind.
 func (t *Trace) without(k *kind) string {
-	if k.name == "requests" && t.made.Len() > 0 { // see alike
+	switch { // see alike
+	case k.name == "requests" && t.asked() && !t.Requests.named():
+		return "does not tell what was asked for"
+	case k.name == "requests" && t.made.Len() > 0:
 		return "has none that were served"
 	}
 	return k.none

@@ -238,7 +238,26 @@ func alike(a, b *Trace) (*Trace, *Trace) {
 	case b.made != nil && a.made == nil:
 		b, a = b.like(a)
 	}
+	switch {
+	case !a.asked() || !b.asked() || a.Requests.named() == b.Requests.named():
+	case a.made.named() && b.made.named():
+		x, y := *a, *b
+		x.Requests, x.made, y.Requests, y.made = x.made, nil, y.made, nil
+		return &x, &y
+	case a.Requests.named():
+		return a, b.withoutRoutes()
+	default:
+		return a.withoutRoutes(), b
+	}
 	return a, b
+}
+
+// withoutRoutes is t without what its requests were asked for, which the other trace tells and t does not: of those that
+// were served the bridge alone tells none.
+func (t *Trace) withoutRoutes() *Trace {
+	x := *t
+	x.unrecorded = append(slices.Clone(x.unrecorded), "requests")
+	return &x
 }
 
 // like is alike for a trace with requests that were served, and another one without.

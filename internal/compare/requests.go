@@ -3,6 +3,7 @@ package compare
 import (
 	"cmp"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -106,6 +107,11 @@ func (l *Requests) add(id int, method, route, url string, process uint32, start,
 		l.kinds, l.kind[k] = append(l.kinds, asked{strings.TrimSpace(method + " " + route), route, url}), of
 	}
 	l.append(&Request{duration, start, int32(id), of, process, end})
+}
+
+// named reports whether of any of them is told what was asked for.
+func (l *Requests) named() bool {
+	return l != nil && slices.ContainsFunc(l.kinds, func(k asked) bool { return k.path != "" })
 }
 
 func (l *Requests) addServed(r *httpphases.ServerRequest) {
