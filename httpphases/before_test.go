@@ -92,6 +92,7 @@ func TestEndOfOneFromBefore(t *testing.T) {
 		"it is over":                 {[]httpphases.Event{hosting, line("http://h:1/slow"), threw}, 0, 0, false},
 		"the line is not the last":   {[]httpphases.Event{{Kind: httpphases.ServerLogged, Span: &httpphases.Span{Route: "/slow"}}}, 0, 0, false},
 		"another thread is no proof": {[]httpphases.Event{{Kind: httpphases.ServerUnhandled, Thread: 8}}, 0, 0, false},
+		"another endpoint has run":   {[]httpphases.Event{{Kind: httpphases.ServerLogged, Span: &httpphases.Span{Route: "/slow", Task: httpphases.TaskRan}}, bridged("A:00000003")}, 0, 0, false},
 		"Kestrel's log, behind it":   {[]httpphases.Event{told("A:00000003")}, 0, 0, false},
 	} {
 		var rows []*httpphases.ServerRequest
@@ -108,6 +109,17 @@ func TestEndOfOneFromBefore(t *testing.T) {
 		assert.Equal(t, []any{"/slow", true, int64(1e6), c.status, c.took, c.failed, ""},
 			[]any{s.Target, s.StartUnknown, s.Duration, s.Status, s.Took, s.Outcome == httpphases.Failed, s.Route}, name)
 		assert.NotEqual(t, httpphases.Incomplete, s.Outcome, name)
+	}
+	for route, fits := range map[string]bool{"/{name}": true, "/other": false} { // of the endpoint that has run in front of it
+		for task, told := range map[httpphases.TaskStatus]bool{httpphases.TaskRan: true, httpphases.TaskUnknown: false} {
+			b := httpphases.NewBuilder(&httpphases.Options{Server: func(s *httpphases.ServerRequest) {
+				assert.Equal(t, fits && told, s.Route == route, route)
+			}})
+			for _, e := range []httpphases.Event{{Kind: httpphases.ServerLogged, Span: &httpphases.Span{Route: route, Task: task}}, stop} {
+				b.Add(&e)
+			}
+			b.Finish(1e9)
+		}
 	}
 	for id, failed := range map[string]bool{"A:00000003": true, "A:00000005": false} { // in front of it
 		b := httpphases.NewBuilder(&httpphases.Options{Server: func(s *httpphases.ServerRequest) {

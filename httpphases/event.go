@@ -85,10 +85,10 @@ type Span struct {
 	Route     string
 	Version   string // "1.1"
 	ErrorType string
-	Status    int // 0: unknown
-	Task      TaskStatus
-	Started   int64 // the activity's own start time, ticks of 100 ns of the day's clock; 0: unknown
-	Took      int64 // ns: of a request served, by the log or its activity; 0: unknown
+	Status    int        // 0: unknown
+	Task      TaskStatus // of a line of the log TaskRan: the endpoint of the Route has run
+	Started   int64      // the activity's own start time, ticks of 100 ns of the day's clock; 0: unknown
+	Took      int64      // ns: of a request served, by the log or its activity; 0: unknown
 }
 
 // A TaskStatus is how the call of a request ended, by the bridge.

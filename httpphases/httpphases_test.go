@@ -260,6 +260,11 @@ func TestDecodeNamed(t *testing.T) {
 			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Routing.EndpointMiddleware"), int32s(0), utf16("ExecutingEndpoint"), utf16("Executing endpoint '/a/{n} HTTP: GET'")),
 			httpphases.ServerLogged, httpphases.Span{Route: "/a/{n}"},
 		},
+		"route of what has run": {
+			httpphases.ProviderLogging, "FormattedMessage",
+			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Routing.EndpointMiddleware"), int32s(1), utf16("ExecutedEndpoint"), utf16("Executed endpoint 'HTTP: GET /a/{n} => Get'")),
+			httpphases.ServerLogged, httpphases.Span{Route: "/a/{n}", Task: httpphases.TaskRan},
+		},
 		"route of 7": {
 			httpphases.ProviderLogging, "FormattedMessage",
 			join(int32s(2, 1), utf16("Microsoft.AspNetCore.Routing.EndpointMiddleware"), int32s(0), utf16("ExecutingEndpoint"), utf16("Executing endpoint 'HTTP: GET /a/{n} => Get'")),

@@ -14,7 +14,7 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 		th.threwID = e.Span.RequestID // Kestrel's stop follows, if it was that of a request
 		return
 	}
-	if e.Kind.begins() || e.Kind == KestrelStop {
+	if e.Kind.begins() || e.Kind == KestrelStop || e.Kind == ServerLogged && e.Span.Task == TaskRan {
 		b.settleBefore(p, th)
 	}
 	if th.others(e.Kind) {
@@ -40,7 +40,7 @@ func (b *Builder) serverEvent(p *process, th *thread, e *Event, h *[25]uint64, n
 			switch {
 			case e.Kind == ServerUnhandled:
 				th.threw = true
-			case e.Kind == ServerLogged && e.Span.Status > 0:
+			case e.Kind == ServerLogged && (e.Span.Status > 0 || e.Span.Task == TaskRan):
 				th.logged = e.Span
 			case e.Kind == KestrelStop && b.beganBefore(p, e.Span):
 				b.servedBefore(p, th, e, h, n)
@@ -125,11 +125,10 @@ func (b *Builder) servedBefore(p *process, th *thread, e *Event, h *[25]uint64, 
 	if threw || th.threwID == e.Span.RequestID { // the latter is told of those, too, that began before Hosting's events were on
 		s.Outcome = Failed
 	}
-	for _, of := range []*Span{logged, e.Span} {
-		if of != nil {
-			p.tell(s, of)
-		}
+	if logged != nil && (logged.Task != TaskRan || routeFits(logged.Route, e.Span.Path)) {
+		p.tell(s, logged)
 	}
+	p.tell(s, e.Span)
 	th.before, th.stopping = s, true
 	th.served, th.servedEnds = serving, stopping
 }
@@ -253,7 +252,7 @@ func (b *Builder) ending(p *process, th *thread, e *Event, h *[25]uint64, n int)
 			return s
 		}
 		// What an endpoint logs it mostly logs where it began; what it says must fit.
-		if e.Kind == ServerLogged && e.Span.Route != "" && routeFits(e.Span.Route, s.Target) {
+		if e.Kind == ServerLogged && e.Span.Task != TaskRan && e.Span.Route != "" && routeFits(e.Span.Route, s.Target) {
 			return s
 		}
 	}

@@ -519,9 +519,13 @@ func loggedArguments(t string) *Span {
 // loggedLine takes the same from its text.
 func loggedLine(logger, t string) *Span {
 	if logger == loggerEndpoint {
-		name, ok := strings.CutPrefix(t, "Executing endpoint '")
-		if r := endpointRoute(strings.TrimSuffix(name, "'")); ok && r != "" {
-			return &Span{Route: r}
+		how, name, ok := strings.Cut(strings.TrimSuffix(t, "'"), " endpoint '")
+		if r := endpointRoute(name); ok && r != "" && (how == "Executing" || how == "Executed") {
+			s := &Span{Route: r}
+			if how == "Executed" {
+				s.Task = TaskRan
+			}
+			return s
 		}
 		return nil
 	}
