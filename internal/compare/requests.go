@@ -3,7 +3,6 @@ package compare
 import (
 	"cmp"
 	"iter"
-	"slices"
 	"strings"
 
 	"github.com/tracefix/tracefix/httpphases"
@@ -73,6 +72,7 @@ type Requests struct {
 	kind    map[[3]string]int32
 	urls    bool // kinds have theirs
 	methods bool // of any the method is told
+	paths   bool // of any what was asked for is told
 	aside   *spool.Spool
 }
 
@@ -99,7 +99,7 @@ func (l *Requests) add(id int, method, route, url string, process uint32, start,
 	if !l.urls {
 		url = ""
 	}
-	l.methods = l.methods || method != ""
+	l.methods, l.paths = l.methods || method != "", l.paths || route != ""
 	k := [3]string{method, route, url}
 	of, ok := l.kind[k]
 	if !ok {
@@ -110,9 +110,7 @@ func (l *Requests) add(id int, method, route, url string, process uint32, start,
 }
 
 // named reports whether of any of them is told what was asked for.
-func (l *Requests) named() bool {
-	return l != nil && slices.ContainsFunc(l.kinds, func(k asked) bool { return k.path != "" })
-}
+func (l *Requests) named() bool { return l != nil && l.paths }
 
 func (l *Requests) addServed(r *httpphases.ServerRequest) {
 	start := r.Start
