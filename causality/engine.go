@@ -217,6 +217,7 @@ type Engine struct {
 type taskKey struct {
 	process uint32
 	item    bool // of the pool, not a task
+	untold  bool // what awaits the task, and is no task itself
 	id      int64
 }
 
@@ -659,6 +660,8 @@ func (g *Engine) enter(t *thread, depth int, r Role) {
 		switch {
 		case top.explicit == WorkBegin || g.goesOn(t):
 			f = top.flow
+		case top.explicit == StepBegin:
+			f = cmp.Or(g.known(taskKey{process: t.key.process, id: top.task, untold: true}), f)
 		case t.made != nil && g.first(t):
 			f = t.made
 		}
@@ -893,7 +896,11 @@ func (g *Engine) change(t *thread, e *Event, begun *beginning) {
 			g.queue(e, f)
 		}
 	case TaskAwait:
-		g.setTask(e.Process, e.Next, top.flow)
+		if e.Next == 0 {
+			g.setUntold(taskKey{process: e.Process, id: e.Task, untold: true}, top.flow)
+		} else {
+			g.setTask(e.Process, e.Next, top.flow)
+		}
 	case ThreadMade:
 		g.setTask(e.Process, e.Task, top.flow)
 	case ThreadBegins:
@@ -1127,18 +1134,36 @@ func (g *Engine) writer(t *thread) int {
 }
 
 func (g *Engine) task(process uint32, id int64) *flow {
-	k := taskKey{process: process, id: id}
-	if f := g.tasks[0][k]; f != nil {
+	return g.known(taskKey{process: process, id: id})
+}
+
+func (g *Engine) known(k taskKey) *flow {
+	if f, ok := g.tasks[0][k]; ok {
 		return f
 	}
 	return g.tasks[1][k]
 }
 
 func (g *Engine) setTask(process uint32, id int64, f *flow) {
+	g.set(taskKey{process: process, id: id}, f)
+}
+
+// setUntold notes that something which is no task, as a pooled method is none, goes on in a flow when a task
+// is done. No event tells when it does, and of several in different flows not which.
+func (g *Engine) setUntold(k taskKey, f *flow) {
+	for _, tasks := range g.tasks {
+		if old, ok := tasks[k]; ok && (old == nil || !old.with(f)) {
+			f = nil
+		}
+	}
+	g.set(k, f)
+}
+
+func (g *Engine) set(k taskKey, f *flow) {
 	if len(g.tasks[0]) >= maxTasks {
 		g.tasks[0], g.tasks[1] = map[taskKey]*flow{}, g.tasks[0]
 	}
-	g.tasks[0][taskKey{process: process, id: id}] = f
+	g.tasks[0][k] = f
 }
 
 // flush hands out what is known of t.

@@ -318,6 +318,33 @@ func TestWhoAwaitsAValueTaskIsInTheFlowOfWhatEnds(t *testing.T) {
 	}
 }
 
+// A pooled method is no task: no event tells when it goes on, but one tells what it awaits.
+func TestWhatIsNoTaskGoesOnWhenOneIsDone(t *testing.T) {
+	item := []stacks.FrameID{frameTop, frameDispatch, frameRun, frameUser}
+	told := []stacks.FrameID{frameTop, frameDispatch, frameRunContinuations}
+	goesOn := append(slices.Clip(told), frameLibrary, frameResumes, frameRun, frameMoveNext)
+	for _, other := range []int64{6, 7} {
+		l := newLab(t)
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, item...)
+		l.add(Event{Kind: TaskAwait, ID: l.id(1), Task: 7, Thread: 2}, item...)
+		l.add(Event{Kind: Start, ID: l.id(2), Name: "Request", Thread: 3}, item...)
+		l.add(Event{Kind: TaskAwait, ID: l.id(2), Task: other, Thread: 3}, item...)
+		l.add(Event{Kind: StepBegin, Task: 7}, append(slices.Clip(told), frameTracing)...)
+		l.add(Event{Kind: Sample}, append(slices.Clip(goesOn), frameUser)...)                                       // 6
+		l.add(Event{Kind: Sample}, append(slices.Clip(goesOn), frameRunContinuations, frameRun, frameMoveOther)...) // 7: who awaits that
+		l.add(Event{Kind: StepEnd}, append(slices.Clip(told), frameTracing)...)
+		l.add(Event{Kind: Idle})
+		l.g.Finish()
+		for _, ms := range []int64{6, 7} {
+			a, known, _ := l.workAt(ms)
+			assert.Equal(t, other != 7, known, "at %d ms: which of two that await it is not known", ms)
+			if known {
+				assert.Same(t, l.acts[1], a, "at %d ms", ms)
+			}
+		}
+	}
+}
+
 // A ValueTask ends once: the second one that awaits at the place of the first awaits another one.
 func TestAnotherThatAwaitsAValueTaskAwaitsAnotherOne(t *testing.T) {
 	l := newLab(t)

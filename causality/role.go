@@ -122,6 +122,10 @@ func threadingRole(name string) Role {
 	switch typ {
 	case "QueueUserWorkItemCallback": // what it calls of ExecutionContext is inlined; there is one for the default flow, too
 		return Captured
+	case "ThreadPool+<>c": // what a source of a ValueTask calls for the async method that awaits it
+		if strings.HasPrefix(method, "<.cctor>") {
+			return Follows
+		}
 	case "ExecutionContext":
 		if method == "OnValuesChanged" {
 			return Turns

@@ -59,6 +59,7 @@ func TestRoleOf(t *testing.T) {
 		"System.Private.CoreLib!System.Runtime.CompilerServices.AsyncTaskMethodBuilder`1+AsyncStateMachineBox`1[System.__Canon,App.Program+<Work>d__12].MoveNext(class System.Threading.Thread)": Resumes,
 		"System.Private.CoreLib!System.Runtime.CompilerServices.PoolingAsyncValueTaskMethodBuilder`1+StateMachineBox`1[System.Int32,App.Program+<Work>d__12].MoveNext()":                         Resumes,
 		"App!App.List+Enumerator.MoveNext()": Plain,
+		"System.Private.CoreLib!System.Threading.ThreadPool+<>c.<.cctor>b__52_0(class System.Object)": Follows,
 		"System.Private.CoreLib!System.Threading.Tasks.Task.RunContinuations(class System.Object)":    Follows,
 		"System.Private.CoreLib!System.Threading.Tasks.Task`1[System.__Canon].TrySetResult(!0)":       Follows,
 		"System.Private.CoreLib!System.Threading.Tasks.TaskScheduler.TryRunInline(class A,bool)":      AtOnce,
