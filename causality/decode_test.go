@@ -35,7 +35,7 @@ func TestDecode(t *testing.T) {
 		{tasks, 10, words(1, 2, 3, 2, 5), Event{Kind: TaskAwait, Task: 3, Next: 5, HasID: true}},
 		{tasks, 10, words(1, 2, 3, 2), Event{Kind: Other, HasID: true}},
 		{tasks, 11, words(1, 2, 3), Event{Kind: WaitEnd, Task: 3, HasID: true}},
-		{tasks, 12, words(1, 2, 3), Event{Kind: TaskReady, Task: 3, HasID: true}},
+		{tasks, 12, words(1, 2, 3), Event{Kind: TaskYields, Task: 3, HasID: true}},
 		{tasks, 14, words(3), Event{Kind: TaskMade, Task: 3, HasID: true}},
 		{tasks, 17, words(3, 2), Event{Kind: WorkBegin, Task: 3, HasID: true}},
 		{tasks, 17, words(3, 1), Event{Kind: StepBegin, Task: 3, HasID: true}},

@@ -167,6 +167,7 @@ type thread struct {
 	at       int64
 	seen     bool // there is one
 	last     Kind
+	left     int64 // the task that was made last, if no other event of tasks came since: an async method is left
 	state    State
 	blocks   []block        // waits that events told, outermost first
 	stack    stacks.StackID // of the newest sample
@@ -222,8 +223,9 @@ type taskKey struct {
 }
 
 type queued struct {
-	at   int64
-	flow *flow
+	at    int64
+	flow  *flow
+	other int64 // by which it may be taken, too
 }
 
 const (
@@ -884,18 +886,32 @@ func (g *Engine) change(t *thread, e *Event, begun *beginning) {
 			}
 			g.turn(t, a.Parent)
 		}
-	case TaskMade, TaskReady:
-		if e.Kind == TaskReady || g.task(e.Process, e.Task) == nil {
+	case TaskMade, TaskReady, TaskYields:
+		if e.Kind != TaskMade || g.task(e.Process, e.Task) == nil {
 			g.setTask(e.Process, e.Task, top.flow)
 		}
-		if e.Kind == TaskReady && t.last != TaskAwait {
-			g.queue(e, top.flow)
+		if e.Kind != TaskMade && t.last != TaskAwait {
+			in := Event{Time: e.Time, Process: e.Process, Task: e.Task}
+			if e.Kind == TaskYields {
+				in.Next = g.yields(t)
+			}
+			g.queue(&in, top.flow)
+			if in.Next != 0 {
+				in.Task, in.Next = in.Next, in.Task
+				g.queue(&in, top.flow)
+			}
+		}
+		t.left = 0
+		if e.Kind == TaskMade {
+			t.left = e.Task
 		}
 	case TaskContinues:
 		if f := g.task(e.Process, e.Task); f != nil {
 			g.queue(e, f)
 		}
 	case TaskAwait:
+		t.left = 0
+		delete(g.queued, taskKey{process: e.Process, id: e.Next}) // it has begun
 		if e.Next == 0 {
 			g.setUntold(taskKey{process: e.Process, id: e.Task, untold: true}, top.flow)
 		} else {
@@ -906,6 +922,7 @@ func (g *Engine) change(t *thread, e *Event, begun *beginning) {
 	case ThreadBegins:
 		t.made = g.task(e.Process, e.Task)
 	case WorkBegin, StepBegin:
+		t.left = 0
 		g.begin(t, e)
 	case Dequeue, TaskTaken:
 		g.taken(t, e)
@@ -947,7 +964,32 @@ func (g *Engine) queue(e *Event, f *flow) {
 	if len(g.queued) >= maxTasks {
 		clear(g.queued) // their ends were lost
 	}
-	g.queued[queueKey(e)] = queued{e.Time, f}
+	g.queued[queueKey(e)] = queued{e.Time, f, e.Next}
+}
+
+// yields returns the task of the async method that runs and asks to go on later: an event tells that it does
+// with the verbose ones only, but one tells when the task runs again. 0: it is none, or not known.
+func (g *Engine) yields(t *thread) int64 {
+	if t.left != 0 {
+		return t.left
+	}
+	for i := len(t.scopes) - 1; i > 0; i-- {
+		s := &t.scopes[i]
+		if s.explicit == 0 {
+			continue
+		}
+		methods := 0
+		for d := s.depth + 1; d < len(t.nodes); d++ {
+			if g.role(t.nodes[d]) == Steps {
+				methods++
+			}
+		}
+		if s.explicit == WorkBegin && methods == 1 {
+			return s.task
+		}
+		break
+	}
+	return 0
 }
 
 // taken ends the waiting of work that t begins.
@@ -958,6 +1000,9 @@ func (g *Engine) taken(t *thread, e *Event) {
 		return
 	}
 	delete(g.queued, k)
+	if q.other != 0 {
+		delete(g.queued, taskKey{process: e.Process, id: q.other})
+	}
 	t.piece(q.at, e.Time, q.flow, Queued, 0)
 }
 
@@ -1059,7 +1104,7 @@ func (g *Engine) gaveUp(b *block, e *Event) bool {
 		if b.end == LockEnd { // else it may need one to wait
 			return true
 		}
-	case WorkBegin, WorkEnd, StepBegin, StepEnd, TaskMade, TaskReady, TaskContinues, TaskTaken, TaskAwait, WaitBegin, Throw, Enqueue, Dequeue:
+	case WorkBegin, WorkEnd, StepBegin, StepEnd, TaskMade, TaskReady, TaskYields, TaskContinues, TaskTaken, TaskAwait, WaitBegin, Throw, Enqueue, Dequeue:
 		return true
 	}
 	if b.caller == 0 || e.Stack == 0 || e.Cut {

@@ -498,6 +498,53 @@ func TestTaskEventsTellTheFlow(t *testing.T) {
 	assert.Nil(t, a)
 }
 
+// That an async method which yields goes on is told by a verbose event; that its task runs again, by any.
+func TestAMethodThatYieldsIsQueuedUntilItRunsAgain(t *testing.T) {
+	call := []stacks.FrameID{frameTop, frameDispatch, frameUser}
+	body := append(slices.Clip(call), frameRun, frameMoveNext)
+	for _, tt := range []struct {
+		name   string
+		before []Event // of the thread that yields
+		stack  []stacks.FrameID
+		taken  []Event
+		want   int
+	}{
+		{"it had been left", nil, append(slices.Clip(body), frameInside), []Event{{Kind: WorkBegin, Task: 8}}, 1},
+		{"it is left", []Event{{Kind: TaskMade, Task: 9}}, append(slices.Clip(body), frameMoveOther, frameInside), []Event{{Kind: WorkBegin, Task: 9}}, 1},
+		{"a method that is no task", nil, append(slices.Clip(body), frameMoveOther, frameInside), []Event{{Kind: WorkBegin, Task: 8}}, 0},
+		{"both events", nil, append(slices.Clip(body), frameInside), []Event{{Kind: TaskTaken, Task: 20}, {Kind: WorkBegin, Task: 8}}, 1},
+		{"it awaits since", nil, append(slices.Clip(body), frameInside), []Event{{Kind: TaskAwait, Task: 5, Next: 8}, {Kind: WorkBegin, Task: 8}}, 0},
+	} {
+		l := newLab(t)
+		l.add(Event{Kind: Start, ID: l.id(1), Name: "Request", Thread: 2}, call...)
+		l.add(Event{Kind: TaskAwait, ID: l.id(1), Task: 7, Next: 8, Thread: 2}, call...)
+		l.add(Event{Kind: WorkBegin, Task: 8}, append(slices.Clip(call), frameTracing)...)
+		for _, e := range tt.before {
+			e.ID = l.id(1)
+			l.add(e, tt.stack...)
+		}
+		l.add(Event{Kind: TaskYields, ID: l.id(1), Task: 20}, tt.stack...)
+		from := l.now
+		l.add(Event{Kind: WorkEnd}, append(slices.Clip(call), frameTracing)...)
+		l.add(Event{Kind: Idle})
+		for _, e := range tt.taken {
+			e.Thread = 3
+			l.add(e, append(slices.Clip(call), frameTracing)...)
+		}
+		l.add(Event{Kind: Idle, Thread: 3})
+		l.g.Finish()
+		n := 0
+		for _, s := range l.out {
+			if s.State == Queued {
+				n++
+				assert.Equal(t, from, s.From, tt.name)
+				assert.Same(t, l.acts[1], s.Activity, tt.name)
+			}
+		}
+		assert.Equal(t, tt.want, n, tt.name)
+	}
+}
+
 // What is queued while ExecutionContext.SuppressFlow holds is called by nothing that hands it a
 // flow.
 func TestATaskThatWasMadeWithoutAFlowIsForNobody(t *testing.T) {

@@ -52,6 +52,7 @@ const (
 	TaskContinues             // as TaskReady, of a task that runs in the flow in which it was made
 	CompileBegin              // the thread begins to compile the method Task
 	CompileEnd                // and ends
+	TaskYields                // as TaskReady, of an async method that goes on: Task is a number for that alone
 )
 
 // An Event is one event of a trace.
@@ -186,7 +187,7 @@ func decodeTask(e *Event, id int, b []byte) {
 	case 11: // TaskWaitEnd
 		kind, at, size = WaitEnd, 8, 12
 	case 12: // AwaitTaskContinuationScheduled: scheduler, originating task, task
-		kind, at, size = TaskReady, 8, 12
+		kind, at, size = TaskYields, 8, 12
 	case 14: // TraceOperationBegin: task
 		kind, size = TaskMade, 4
 	case 17: // TraceSynchronousWorkBegin: task, work

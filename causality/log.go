@@ -146,7 +146,7 @@ func (l *Log) Add(e *Event) {
 	switch e.Kind {
 	case Sample:
 		l.sampled, l.onCPU, l.offCPU = true, l.onCPU || e.OnCPU, l.offCPU || e.Blocked > 0
-	case TaskMade, TaskReady, TaskContinues, TaskTaken, TaskAwait, StepBegin:
+	case TaskMade, TaskReady, TaskYields, TaskContinues, TaskTaken, TaskAwait, StepBegin:
 		l.awaited = true
 	case Start, Stop:
 		b := l.before[e.Process]
