@@ -370,6 +370,7 @@ func judgeRoutes(routes map[string]*[2]routeSum, enough int, judge func(x, y *ro
 		list = append(list, Named{Name: name, Figure: judge(&s[0], &s[1], limit), Count: [2]int{s[0].n, s[1].n}})
 	}
 	sortNamed(list)
+	slices.Sort(few)
 	return list, few
 }
 

@@ -1347,3 +1347,26 @@ func TestLimitOfRows(t *testing.T) {
 		assert.Equal(t, want.more, more, limit)
 	}
 }
+
+// TestRoutesOfFew: which routes are not compared, as one of the traces has few requests of them, is said.
+func TestRoutesOfFew(t *testing.T) {
+	of := func(counts map[string]int) *Trace {
+		tr := batch(1, map[string]int{"App.A()": 500}, false)
+		tr.Requests = newRequests(false)
+		id := 0
+		for _, path := range slices.Sorted(maps.Keys(counts)) {
+			for range counts[path] {
+				id++
+				tr.Requests.add(id, "GET", path, "", 1, 0, 1e6, true, fine)
+			}
+		}
+		return tr
+	}
+	told := func(before, after map[string]int) string {
+		return strings.Join(Traces(of(before), of(after)).verdict(), "\n")
+	}
+	const says = "less than 8 requests are not compared: "
+	assert.NotContains(t, told(map[string]int{"/a": 10, "/b": 8}, map[string]int{"/a": 10, "/b": 8}), says)
+	assert.Contains(t, told(map[string]int{"/a": 10, "/b": 10}, map[string]int{"/a": 10, "/b": 7}), says+"GET /b.")
+	assert.Contains(t, told(map[string]int{"/a": 10, "/c": 9, "/b": 9, "/e": 1, "/d": 9}, map[string]int{"/a": 10}), says+"GET /b, GET /c, GET /d and 1 more.")
+}

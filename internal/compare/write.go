@@ -273,6 +273,13 @@ func (r *Result) rests() (v []string) {
 	for _, n := range r.NotCompared {
 		v = Add(v, "Not compared: %s, since %s.", n.words, n.Why)
 	}
+	if few := r.few["requests"]; len(few) > 0 && r.compares("requests") {
+		more := ""
+		if n := len(few) - 3; n > 0 {
+			few, more = few[:3], fmt.Sprintf(" and %d more", n)
+		}
+		v = Add(v, "Routes of which one trace has less than %d requests are not compared: %s%s.", minRequests, strings.Join(few, ", "), more)
+	}
 	if len(r.mix) > 0 {
 		x := &r.mix[0]
 		v = Add(v, "Other requests were asked for: %s are %s -> %s %% of them. What a request allocates, throws and waits for locks on average, and collections, may differ for that alone.", x.Name, number(x.Before), number(x.After))
