@@ -57,8 +57,8 @@ func TestGuessedService(t *testing.T) {
 	s := c.Finish("a")
 	assert.Equal(t, []int{2, 0}, []int{s.Server.Guessed, s.Client.Guessed})
 	told := strings.Join(serviceSections(s)[0].Lines, "\n")
-	assert.Contains(t, told, "2 of 3 requests served have no activity ids")
-	assert.NotContains(t, told, "requests made have")
+	assert.Contains(t, told, "2 of 3 requests served are told apart by a guess")
+	assert.NotContains(t, told, "requests made are")
 }
 
 func TestOutliers(t *testing.T) {

@@ -71,7 +71,7 @@ func serviceSections(s *Service) (list []serviceSection) {
 			found.Lines = append(found.Lines, fmt.Sprintf("%d of %d requests %s failed or were answered 400 or more (%s %%), for the reasons below", n, x.Requests, x.name, number(100*float64(n)/float64(x.Requests))))
 		}
 		if !x.none() && x.Guessed*10 > x.Requests {
-			found.Lines = append(found.Lines, fmt.Sprintf("%d of %d requests %s have no activity ids, so that which of them took how long, and which failed, is a guess; System.Threading.Tasks.TplEventSource:0x80:4, recorded with the rest, tells it", x.Guessed, x.Requests, x.name))
+			found.Lines = append(found.Lines, fmt.Sprintf("%d of %d requests %s are told apart by a guess, as events have no activity ids: which of them took how long, and which failed, may be wrong; System.Threading.Tasks.TplEventSource:0x80:4, recorded with the rest, tells it", x.Guessed, x.Requests, x.name))
 		}
 	}
 	if nothing != "" {
