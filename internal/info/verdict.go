@@ -297,7 +297,7 @@ func (g *nettraceReader) httpVerdict() Verdict {
 	default:
 		v.Text = made(h)
 	}
-	if f.Lost.Events > 0 {
+	if f.Lost.Events > 0 && !g.scan.LostNames() {
 		v.State = Partly
 		v.Text += " of which the begin was kept: events were lost"
 	}

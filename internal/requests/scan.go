@@ -208,6 +208,9 @@ func (s *Scanner) lost(l *nettrace.Loss) {
 	s.add(e)
 }
 
+// LostNames reports whether all losses that were seen are of the rundown, when all is read.
+func (s *Scanner) LostNames() bool { return s.losses > 0 && s.losses == len(s.held) }
+
 // ofRequests passes on an event that was decoded: a rundown before it was not the end.
 func (s *Scanner) ofRequests() {
 	s.full()

@@ -23,10 +23,12 @@ func TestLostNames(t *testing.T) {
 	} {
 		s := &Scanner{reader: &nettrace.Reader{}, batch: make([]httpphases.Event, 0, 8), rundown: c.rundown}
 		s.lost(&nettrace.Loss{After: c.after, Before: 120})
+		s.losses = 1
 		if c.goesOn {
 			s.ofRequests()
 			assert.Zero(t, s.rundown)
 		}
 		assert.Len(t, s.batch, c.want, name)
+		assert.Equal(t, c.want == 0, s.LostNames(), name)
 	}
 }
