@@ -421,7 +421,7 @@ func (b *Builder) emitServer(p *process, s *server) {
 	s.open = false
 	delete(p.serverOpen, s)
 	if s.hash == 0 {
-		p.unnamed.ends(s)
+		p.unnamed.ends()
 	}
 	if s.next != nil {
 		s.next.prev = s.prev

@@ -105,8 +105,8 @@ func (r *unnamed) begins(th *thread, s *server) {
 	r.open = append(r.open, s)
 }
 
-// ends takes a request that has ended, however that was told.
-func (r *unnamed) ends(s *server) {
+// ends notes that one of the requests has ended, however that was told.
+func (r *unnamed) ends() {
 	if r.ended++; r.ended > len(r.open)/2 {
 		kept := r.open[:0]
 		for _, x := range r.open {

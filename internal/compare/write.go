@@ -341,10 +341,12 @@ func (r *Result) tables(limit int) (list []Table) {
 	routes := Table{Title: "The same by route, ms a request", Head: headed("route, method")}
 	for _, m := range r.byChange(self) {
 		for k := range m.Routes {
-			if f := &m.Routes[k]; !m.Self.Moved() || !f.Moved() {
-			} else if limit == 0 || len(routes.Rows) < limit {
+			f := &m.Routes[k]
+			switch {
+			case !m.Self.Moved() || !f.Moved():
+			case limit == 0 || len(routes.Rows) < limit:
 				routes.Rows = append(routes.Rows, row(&f.Figure, number, f.Route+" "+m.Method))
-			} else {
+			default:
 				routes.More++
 			}
 		}

@@ -545,10 +545,13 @@ func (w *rewriter) join(s, node profile.StackID, task uint32, cut bool) profile.
 	}
 	var id profile.StackID
 	resumed := node != 0 && (w.roleAt(node)&body != 0 || w.isResumed(node))
+	loop := profile.StackID(0)
+	if node == 0 {
+		loop = w.worker(s)
+	}
 	switch {
-	case node == 0 && w.worker(s) != 0:
-		b := w.worker(s)
-		id = w.push(w.above[w.calledBy(s, b)], s, w.tab.Parent(b), false)
+	case loop != 0:
+		id = w.push(w.above[w.calledBy(s, loop)], s, w.tab.Parent(loop), false)
 	case node == 0, !resumed && !w.awaited(task) && !w.isStarted(task):
 		id = w.whole(s, cut) // nobody is known to wait for it: it is shown as it runs
 	case resumed:
